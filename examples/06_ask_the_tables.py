@@ -17,10 +17,10 @@ from confluent_kafka import Consumer, Producer
 from pyspark.sql import SparkSession
 
 import odradek.testing
-from odradek_spark.query import questions
-from odradek_spark.query.questions import Window
-from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import register_views
+from odradek_spark.views import register_views
+from odradek_tables.query import questions
+from odradek_tables.query.questions import Window
+from odradek_tables.query.reader import Reader
 
 SECONDS = 5
 folder = Path(tempfile.mkdtemp(prefix="odradek-example-"))

@@ -34,21 +34,21 @@ from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.cli import reports
 from odradek_spark.cli.session import opened
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.jobs.expire import run_expire
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.verify import run_verify
-from odradek_spark.query import questions
-from odradek_spark.query.questions import Who, Window
-from odradek_spark.query.reader import Reader
 from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.written import Counts, Written, write_records
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.levels import Levels
-from odradek_spark.tables.log import live
-from odradek_spark.tables.retention import KEPT_DAYS
-from odradek_spark.tables.schemas import BY_NAME, PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.levels import Levels
+from odradek_tables.log import live
+from odradek_tables.query import questions
+from odradek_tables.query.questions import Who, Window
+from odradek_tables.query.reader import Reader
+from odradek_tables.retention import KEPT_DAYS
+from odradek_tables.schemas import BY_NAME, PUSHES
 
 from .harness import head, processes, rss_bytes, tree_cpu_s
 

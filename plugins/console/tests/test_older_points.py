@@ -18,7 +18,7 @@ from odradek_console.rows import SeriesRow
 from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import make_console
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
 from support.console_client import no_cluster, page_client
 from support.delta_clients import EPOCH_S
 from support.watched_clients import WatchedClients, level

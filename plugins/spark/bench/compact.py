@@ -3,7 +3,7 @@
     python plugins/spark/bench/compact.py [BATCHES]
 
 Each batch has 72 000 points of 200 clients. How to compare: neither CPU nor bytes per point depend on the
-number of batches, and memory is bounded by `odradek_spark.tables.duckdb_files.MEMORY`.
+number of batches, and memory is bounded by `odradek_tables.duckdb_files.MEMORY`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from telemetry_rows import Told, Value
 
-from odradek_spark.decoder.decode import Decoder
 from odradek_spark.jobs.compact import merged
-from odradek_spark.tables.files import Manifest, write_files
-from odradek_spark.tables.log import LiveFile
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import Manifest, write_files
+from odradek_tables.log import LiveFile
+from odradek_tables.schemas import POINTS
 
 PUSHES, CLIENTS = 400, 200
 NAMES = [f"org.apache.kafka.producer.metric.{number}" for number in range(60)]

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from spark_payloads import RECEIVED_MS, TIME_NS, topic_record
 
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.decoder.record import TopicRecord
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.record import TopicRecord
 
 PAYLOADS = 1000
 CLIENTS = 100

@@ -41,13 +41,13 @@ from spark_topics import TOPIC, options
 import odradek.testing
 from bench.harness import head, skip, tree_cpu_s
 from odradek_spark.cli.session import opened
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.sink.written import Written, write_records
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import TopicReader
-from odradek_spark.tables.files import TableFiles
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.files import TableFiles
+from odradek_tables.schemas import POINTS
 
 HERE = Path(__file__).resolve()
 PUSHES = (1_000, 4_000, 16_000)

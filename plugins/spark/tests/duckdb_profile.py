@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from odradek_spark.query.reader import Reader
+from odradek_tables.query.reader import Reader
 
 
 def rows_into(reader: Reader, query: str, operator: str, values: Sequence[object] = ()) -> int:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from odradek_spark.sink.write_options import write_options
 from odradek_spark.sink.writers import TablesStreamWriter
-from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_tables.dataset import Dataset, DatasetError
 from pyspark_odradek import DefaultSource
 
 

@@ -41,8 +41,8 @@ from odradek_spark.sink.writers import TablesStreamWriter
 from odradek_spark.sink.written import Written
 from odradek_spark.source.limited_stream import LimitedTopicStream
 from odradek_spark.source.options import ReadOptions, read_options
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import INGESTED, Table
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import INGESTED, Table
 from pyspark_odradek import DefaultSource
 
 BOOTSTRAP, FOLDER = sys.argv[1], Path(sys.argv[2])

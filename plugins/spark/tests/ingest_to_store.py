@@ -18,7 +18,7 @@ from odradek_spark.ingest.failures import IngestFailed
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.jobs.verify import run_verify
-from odradek_spark.tables.load import load_dataset
+from odradek_spark.load import load_dataset
 
 
 def main(bootstrap: str, dataset: str, checkpoint: str) -> None:

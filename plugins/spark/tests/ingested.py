@@ -10,8 +10,8 @@ from typing import Any
 from spark_topics import TOPIC
 
 from odradek_spark.ingest.settings import IngestSettings
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import BY_NAME
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import BY_NAME
 
 SOURCE = ["src_partition", "src_offset"]
 

@@ -18,10 +18,10 @@ from process_memory import MemoryWatch, ProcessMemory, trees
 from steady_pushes import SUBSCRIPTION_MS, SteadyPushes
 
 from odradek_spark.ingest.status import last_batch
-from odradek_spark.query.reader import Reader
 from odradek_spark.source.options import TELEMETRY_TOPIC
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import PUSHES
 from support.hosts import serving
 
 PARTITIONS = 2

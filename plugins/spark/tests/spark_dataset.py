@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import RECEIVED_MS, topic_record
 
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.written import Counts, Written, write_records
-from odradek_spark.tables.dataset import Dataset, Ranges
-from odradek_spark.tables.files import Manifest
-from odradek_spark.tables.schemas import Table
+from odradek_tables.dataset import Dataset, Ranges
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.files import Manifest
+from odradek_tables.schemas import Table
 
 TOPIC = "__client_telemetry"
 LATENCY = "org.apache.kafka.producer.request.latency.max"

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import TIME_NS, topic_record
 
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.options import ReadOptions, read_options
+from odradek_tables.decoder.record import TopicRecord
 
 TOPIC = "telemetry"
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable, QueryBuilder
 
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.schemas import Table
-from odradek_spark.tables.statistics import ranged
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import Table
+from odradek_tables.statistics import ranged
 
 
 @dataclass(frozen=True, slots=True)

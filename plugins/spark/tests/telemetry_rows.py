@@ -17,13 +17,13 @@ from odradek.plugin import (
 )
 from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.written import Counts
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.schemas import INGESTED
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.files import write_files
+from odradek_tables.schemas import INGESTED
 
 MIDNIGHT_S = 1_790_035_200
 """2026-09-22T00:00:00Z."""

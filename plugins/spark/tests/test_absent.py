@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 import pytest
 from telemetry_rows import Told, gauge, ingest
 
-from odradek_spark.decoder.decode import Decoder
 from odradek_spark.jobs.absent import Absent
 from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import write_files
+from odradek_tables.log import live
+from odradek_tables.schemas import POINTS
 
 PUSHES = [gauge(gauge(Told(30.0 * number), 1.0), 2.0, "n") for number in range(6)]
 

@@ -15,7 +15,7 @@ from odradek.plugin import LAG_SOURCE
 from odradek_spark.jobs.deliver import run_deliver
 from odradek_spark.jobs.destinations import Webhook
 from odradek_spark.jobs.rules import Op, Rule, default_rules
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,10 +19,10 @@ from ingested import until
 from odradek_spark.jobs.deliver import run_deliver
 from odradek_spark.jobs.destinations import Alertmanager
 from odradek_spark.jobs.rewriting import rewritten, rows_of
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import ANOMALIES
+from odradek_tables.dataset import Dataset
+from odradek_tables.files import write_files
+from odradek_tables.log import live
+from odradek_tables.schemas import ANOMALIES
 
 pytestmark = pytest.mark.slow
 CONFIG = """

@@ -9,15 +9,15 @@ import pytest
 from pyspark import TaskContext
 from spark_dataset import Push, record
 
-from odradek_spark.decoder.decode import Decoder
 from odradek_spark.sink.commit import Batch, NotShared, TableConflict, check_written, commit
 from odradek_spark.sink.write_options import WriteOptions, write_options
 from odradek_spark.sink.writers import TablesBatchWriter, TablesStreamWriter
 from odradek_spark.sink.written import SeveralTopics, Written, write_records
 from odradek_spark.source.options import OptionError
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.schemas import INGESTED, POINTS, PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import write_files
+from odradek_tables.schemas import INGESTED, POINTS, PUSHES
 
 RECORD_COLUMNS = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"]
 

@@ -22,8 +22,8 @@ from odradek.testing import RunningHost
 from odradek_spark.cli import session
 from odradek_spark.cli.main import spark as commands
 from odradek_spark.ingest.status import last_batch
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import CLIENTS, ROLLUP_5M, Table
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import CLIENTS, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

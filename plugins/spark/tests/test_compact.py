@@ -18,11 +18,11 @@ import pytest
 from telemetry_rows import MIDNIGHT_S, Told, Value, gauge, ingest, ingest_batches
 
 from odradek_spark.jobs.compact import MOST_PARTS, TARGET_ROWS, merged, plan, run_compact
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.load import live_files, load_dataset
-from odradek_spark.tables.log import LiveFile, live
-from odradek_spark.tables.schemas import (
+from odradek_spark.load import live_files, load_dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.files import write_files
+from odradek_tables.log import LiveFile, live
+from odradek_tables.schemas import (
     HISTOGRAMS,
     INGESTED,
     POINTS,
@@ -231,8 +231,8 @@ def test_files_of_removed_days_stay_on_disk_for_their_readers(dataset: Dataset) 
 
 
 def test_vacuum_deletes_old_files_that_are_in_no_table(dataset: Dataset) -> None:
-    from odradek_spark.decoder.decode import Decoder
     from odradek_spark.jobs.expire import run_vacuum
+    from odradek_tables.decoder.decode import Decoder
 
     hours(dataset, 2)
     rows = Decoder().decode([pushes(0, 9)[0].record(999)]).points
@@ -306,8 +306,8 @@ def test_a_killed_compaction_changes_nothing(dataset: Dataset) -> None:
     program = (
         "import os, signal, sys\n"
         "from odradek_spark.jobs.compact import run_compact\n"
-        "from odradek_spark.tables.dataset import Dataset\n"
-        "from odradek_spark.tables.schemas import POINTS\n"
+        "from odradek_tables.dataset import Dataset\n"
+        "from odradek_tables.schemas import POINTS\n"
         "Dataset.exchange = lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL)\n"
         "run_compact(sys.argv[1], POINTS)"
     )

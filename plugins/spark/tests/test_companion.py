@@ -14,8 +14,8 @@ import odradek_spark
 from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek_spark.companion import Pipeline
 from odradek_spark.ingest.status import NOTHING, Totals, batches_since, last_batch, version
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import PUSHES
 from support.reference_page import rows, sections
 
 NOBODY = "127.0.0.1:1"

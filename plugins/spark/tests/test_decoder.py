@@ -22,12 +22,12 @@ from spark_payloads import (
     with_other_numbers,
 )
 
-from odradek_spark.decoder import decode
-from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
-from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
-from odradek_spark.decoder.payload_points import PayloadPoints
-from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
+from odradek_tables.decoder import decode
+from odradek_tables.decoder.by_protobuf import Undecodable, decode_by_protobuf
+from odradek_tables.decoder.decode import Decoded, Decoder, DecoderSettings
+from odradek_tables.decoder.payload_points import PayloadPoints
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
 
 
 class ByProtobuf(Decoder):

@@ -16,11 +16,11 @@ from odradek_spark.jobs import destinations
 from odradek_spark.jobs.deliver import Delivered, run_deliver
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Event, NotDelivered, Webhook, post
 from odradek_spark.jobs.rewriting import rewritten, rows_of
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.dataset import LOG_PROPERTIES, Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import ANOMALIES
+from odradek_tables.dataset import LOG_PROPERTIES, Dataset
+from odradek_tables.files import write_files
+from odradek_tables.log import live
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import ANOMALIES
 
 NOW = datetime(2026, 9, 22, 12, tzinfo=UTC)
 HOOK = Webhook("http://hook.test/secret")

@@ -9,9 +9,9 @@ from deltalake.exceptions import CommitFailedError
 from telemetry_rows import Told, gauge, ingest, ingest_batches
 
 from odradek_spark.jobs.compact import merged
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.dataset import Dataset
+from odradek_tables.log import live
+from odradek_tables.schemas import POINTS
 
 HOUR_S = 3600
 FIRST_HOUR = "date = '2026-09-22' AND hour = 0"

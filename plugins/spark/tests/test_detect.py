@@ -12,8 +12,8 @@ from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, THROTTLE, Told, counted, g
 
 from odradek.findings.troubles import SILENCE
 from odradek_spark.jobs.rules import Aggregate, Op, Rule
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset
+from odradek_spark.load import load_dataset
+from odradek_tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

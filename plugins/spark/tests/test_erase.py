@@ -16,14 +16,14 @@ from click.testing import CliRunner
 from telemetry_rows import Told, gauge, ingest, ingest_batches
 
 from odradek_spark.cli.main import spark as command
-from odradek_spark.decoder.decode import Decoder
 from odradek_spark.jobs.erase import run_erase
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.erased import erased_ranges
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.following import news
-from odradek_spark.tables.schemas import BY_NAME, ERASURES, POINTS, PUSHES, ROLLUP_1H, Table
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.erased import erased_ranges
+from odradek_tables.files import write_files
+from odradek_tables.following import news
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import BY_NAME, ERASURES, POINTS, PUSHES, ROLLUP_1H, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +102,7 @@ def test_a_job_that_is_late_reads_the_rows_that_are_left(dataset: Dataset) -> No
 
 def test_files_that_were_compacted_are_erased_too(dataset: Dataset) -> None:
     from odradek_spark.jobs.compact import merged
-    from odradek_spark.tables.log import live
+    from odradek_tables.log import live
 
     old = live(dataset.existing(POINTS))
     dataset.exchange(POINTS, old, merged(dataset.root, POINTS, old), data_change=False)

@@ -22,9 +22,9 @@ from telemetry_rows import LATENCY, SENT, Told, counted, gauge, ingest_batches
 
 from odradek_spark.jobs.erase import run_erase
 from odradek_spark.jobs.rules import Op, Rule
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import BY_NAME, ROLLUPS
+from odradek_spark.load import load_dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import BY_NAME, ROLLUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,11 +9,11 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import RECEIVED_MS, TIME_NS, topic_record
 
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest, write_files
-from odradek_spark.tables.log import LogGone, first_version, live, versions
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import Manifest, write_files
+from odradek_tables.log import LogGone, first_version, live, versions
+from odradek_tables.schemas import POINTS
 
 
 @pytest.fixture

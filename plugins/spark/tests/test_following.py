@@ -11,10 +11,10 @@ from spark_dataset import commit_ranges
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
 
 from odradek_spark.jobs.compact import run_compact
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.following import joined, news
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_5M
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.following import joined, news
+from odradek_tables.log import live
+from odradek_tables.schemas import POINTS, PUSHES, ROLLUP_5M
 
 JOB = "job"
 
@@ -93,8 +93,8 @@ def test_a_log_that_does_not_reach_back_far_enough_is_reported(dataset: Dataset)
 
 
 def test_a_first_run_does_not_see_half_a_batch(dataset: Dataset) -> None:
-    from odradek_spark.decoder.decode import Decoder
-    from odradek_spark.tables.files import write_files
+    from odradek_tables.decoder.decode import Decoder
+    from odradek_tables.files import write_files
 
     end = ingest(dataset, batch(10), 0)
     rows = Decoder().decode([batch(40)[0].record(end)]).points

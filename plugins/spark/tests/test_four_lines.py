@@ -17,8 +17,8 @@ from spark_topics import fill, records
 from test_kafka_source import JARS
 
 import odradek.testing
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import INGESTED
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import INGESTED
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 PROGRAM = Path(__file__).with_name("four_lines.py")

@@ -91,7 +91,7 @@ def test_a_rollup_of_a_stream_has_its_own_checkpoint(spark: SparkSession, tmp_pa
         query = hours.writeStream.format("odradek").options(**options).trigger(availableNow=True).start()
         query.awaitTermination()
 
-    from odradek_spark.tables.load import load_dataset
+    from odradek_spark.load import load_dataset
 
     rows = load_dataset(spark, str(tmp_path / "tables"), "fleet_1h")
     assert told(rows.groupBy("bucket").agg({"n": "sum"}), "sum(n)") == [(6,)]  # the second hour is not over

@@ -22,7 +22,7 @@ from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.write_options import WriteOptions
 from odradek_spark.sink.written import Written, write_batches
 from odradek_spark.source.limited_stream import LimitedTopicStream
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
 
 pytestmark = pytest.mark.ci
 

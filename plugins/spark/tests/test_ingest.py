@@ -21,16 +21,16 @@ import odradek.testing
 import odradek_spark
 from odradek.testing import RunningHost
 from odradek.topic import TopicFormat
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest import run as run_module
 from odradek_spark.ingest.failures import IngestFailed
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.verify import run_verify
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import POINTS, PUSHES
+from odradek_spark.load import load_dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.schemas import POINTS, PUSHES
 from pyspark_odradek import DefaultSource
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.jobs.verify import run_verify
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import INGESTED
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import INGESTED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,10 +10,10 @@ import pytest
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest
 
 from odradek.plugin import LAG_SOURCE
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import CLIENTS
+from odradek_spark.load import load_dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.log import live
+from odradek_tables.schemas import CLIENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -202,8 +202,8 @@ def test_settled_rows_expire(spark: SparkSession, dataset: Dataset) -> None:
 def test_files_of_earlier_versions_are_settled_too(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.inventory import APP_ID, inventory, run_inventory
     from odradek_spark.jobs.writing import write_frame
-    from odradek_spark.tables.following import news
-    from odradek_spark.tables.schemas import PUSHES
+    from odradek_tables.following import news
+    from odradek_tables.schemas import PUSHES
 
     end = ingest(dataset, [gauge(Told(10, client=number), 1.0) for number in range(1, 20)], 0)
     dataset.create([CLIENTS])

@@ -10,12 +10,12 @@ import pytest
 from duckdb_profile import rows_into
 from telemetry_rows import LATENCY, MIDNIGHT_S, Told, gauge, ingest_batches
 
-from odradek_spark.query import questions
-from odradek_spark.query.questions import Who, Window
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import POINTS, PUSHES
+from odradek_spark.load import load_dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.query import questions
+from odradek_tables.query.questions import Who, Window
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import POINTS, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from odradek_spark.cli.ingest import stop_on_signals
 from odradek_spark.cli.maintenance import Due, Maintenance
 from odradek_spark.cli.options import kept_days
-from odradek_spark.tables.dataset import DatasetError
+from odradek_tables.dataset import DatasetError
 
 NO_SESSION: Any = None
 
@@ -83,7 +83,7 @@ def test_a_job_that_takes_long_runs_a_quarter_of_the_time(scripted: Scripted) ->
         DeltaError("no such table"),
         PySparkException(
             "[TASK] failed\nTraceback (most recent call last):\n"
-            "odradek_spark.tables.dataset.DatasetError: no such table"
+            "odradek_tables.dataset.DatasetError: no such table"
         ),
     ],
     ids=lambda error: type(error).__name__,

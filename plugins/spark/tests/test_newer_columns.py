@@ -9,12 +9,12 @@ import pytest
 from deltalake.schema import Field, PrimitiveType
 from spark_dataset import Push, commit_ranges, ingested, record
 
-from odradek_spark.decoder.decode import Decoder
 from odradek_spark.jobs.compact import check_columns
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.schemas import POINTS, PUSHES
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import write_files
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import POINTS, PUSHES
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from spark_dataset import Push, commit_ranges, ingested, record
 
-from odradek_spark.decoder.decode import Decoder
 from odradek_spark.ingest.failures import Failure, explain
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import write_files
+from odradek_tables.schemas import POINTS
 
 MORE = {0: (1, 501)}
 

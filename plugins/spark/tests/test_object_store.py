@@ -26,11 +26,11 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 from odradek_spark.ingest.failures import Failure, explain
 from odradek_spark.jobs.expire import run_expire, run_vacuum
-from odradek_spark.query.reader import Reader
+from odradek_spark.load import file_rows, live_files
 from odradek_spark.sink.dataset_root import check_root
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import file_rows, live_files
-from odradek_spark.tables.schemas import POINTS, PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import POINTS, PUSHES
 
 pytestmark = pytest.mark.timeout(200)
 SERVER = shutil.which("moto_server", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")

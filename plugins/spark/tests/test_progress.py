@@ -15,7 +15,7 @@ from spark_dataset import Push, ingested
 
 from odradek.endpoints import Address
 from odradek_spark.ingest.progress import READY_S, Progress, served, waiting
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
 
 
 def query(batch: int | None, end: object = None, latest: object = None) -> Any:

@@ -17,15 +17,15 @@ from spark_payloads import RECEIVED_MS
 from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
 from odradek.testing import request_context
 from odradek.topic import TopicFormat, encode_headers, record_key
-from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.jobs.compact import merged
-from odradek_spark.query.questions import Window, clients
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import BY_NAME, INGESTED, PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoded, Decoder, DecoderSettings
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.files import write_files
+from odradek_tables.log import live
+from odradek_tables.query.questions import Window, clients
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import BY_NAME, INGESTED, PUSHES
 
 TOPIC = "telemetry"
 ORIGIN = Origin("x4Vb1KtGQ5a9IYmNqeLhWg", 0, 3)

@@ -17,13 +17,13 @@ from telemetry_rows import Told, gauge, ingest
 
 from odradek.plugin import LAG_SOURCE
 from odradek_spark.cli.main import spark
-from odradek_spark.query import questions
-from odradek_spark.query.questions import Who, Window
-from odradek_spark.query.reader import Reader
-from odradek_spark.query.units import unit_of
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.schemas import ANOMALIES, BY_NAME
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.files import write_files
+from odradek_tables.query import questions
+from odradek_tables.query.questions import Who, Window
+from odradek_tables.query.reader import Reader
+from odradek_tables.query.units import unit_of
+from odradek_tables.schemas import ANOMALIES, BY_NAME
 
 START = datetime.fromtimestamp(RECEIVED_MS / 1000, UTC)
 ALWAYS = Window()

@@ -18,11 +18,11 @@ from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest
 
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.printing import columns_of, lines, show
-from odradek_spark.query import questions
-from odradek_spark.query.questions import Window
-from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import TWO_LEVELS
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.query import questions
+from odradek_tables.query.questions import Window
+from odradek_tables.query.reader import Reader
+from odradek_tables.query.views import TWO_LEVELS
 
 MIDNIGHT = datetime.fromtimestamp(MIDNIGHT_S, UTC)
 EVIL = "\x1b[2J\x1b]0;mine\x07\u202egnp\n"

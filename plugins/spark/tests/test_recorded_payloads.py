@@ -14,7 +14,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import topic_record
 
 from odradek.testing.pushes import recorded, recorded_clients
-from odradek_spark.decoder.decode import Decoder
+from odradek_tables.decoder.decode import Decoder
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,17 @@ from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest
 
 import odradek.testing
 from odradek.testing import RunningHost
-from odradek_spark.decoder.decode import Decoder, DecoderSettings
 from odradek_spark.ingest.status import Totals
 from odradek_spark.jobs import replay
 from odradek_spark.jobs.replay import Replayed, joined, ranges_since, run_replay
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import DataLoss
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.following import REPLAY
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, POINTS, PUSHES, ROLLUP_5M
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.decoder.decode import Decoder, DecoderSettings
+from odradek_tables.files import write_files
+from odradek_tables.following import REPLAY
+from odradek_tables.log import live
+from odradek_tables.schemas import DEAD_LETTER, INGESTED, POINTS, PUSHES, ROLLUP_5M
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,10 @@ import pytest
 from spark_dataset import commit_ranges
 from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest, ingest_batches
 
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.levels import BY_CLIENT, EVERYTHING, Levels
-from odradek_spark.tables.load import live_files, load_dataset
-from odradek_spark.tables.schemas import FLEET_1H, POINTS, ROLLUP_1H, ROLLUP_5M, ROLLUPS, Table
+from odradek_spark.load import live_files, load_dataset
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.levels import BY_CLIENT, EVERYTHING, Levels
+from odradek_tables.schemas import FLEET_1H, POINTS, ROLLUP_1H, ROLLUP_5M, ROLLUPS, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -205,11 +205,11 @@ def test_a_repeated_push_counts_once(spark: SparkSession, dataset: Dataset) -> N
 
 def test_a_batch_missing_from_some_tables_waits(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import run_rollup
-    from odradek_spark.tables.files import write_files
+    from odradek_tables.files import write_files
 
     end = ingest(dataset, [gauge(Told(10.0), 2.0)], 0)
     run_rollup(spark, dataset.root, ROLLUP_5M)
-    from odradek_spark.decoder.decode import Decoder
+    from odradek_tables.decoder.decode import Decoder
 
     rows = Decoder().decode([gauge(Told(20.0), 3.0).record(end)]).points
     commit_ranges(dataset, POINTS, write_files(dataset.root, POINTS, rows), {0: (end, end + 1)})

@@ -11,11 +11,11 @@ from odradek.plugin import ConfigError, PluginConfig
 from odradek_spark.companion import read_pipeline
 from odradek_spark.ingest.query import check_ingest
 from odradek_spark.ingest.settings import IngestSettings
-from odradek_spark.query.reader import Reader
+from odradek_spark.load import live_files
 from odradek_spark.sink.dataset_root import check_root
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.load import live_files
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.query.reader import Reader
+from odradek_tables.schemas import POINTS
 
 PUSHES_OF_ONE = [Push(client=1, value=1.0)]
 

@@ -10,7 +10,7 @@ import pytest
 from odradek_spark.cli.session import NoSpark, check_java, settings
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.sink.dataset_root import check_root
-from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_tables.dataset import Dataset, DatasetError
 
 
 @pytest.mark.parametrize("home", [None, "/nowhere"])

@@ -9,13 +9,13 @@ import pytest
 from deltalake import DeltaTable
 from spark_dataset import LATENCY, Push, commit_ranges, ingested, record
 
-from odradek_spark.decoder.decode import Decoder
-from odradek_spark.tables import dataset as dataset_module
-from odradek_spark.tables import statistics
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.schemas import BY_NAME, POINTS, PUSHES, Table
-from odradek_spark.tables.statistics import COLUMNS, FIRST, ranged, statistics_properties
+from odradek_tables import dataset as dataset_module
+from odradek_tables import statistics
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Decoder
+from odradek_tables.files import write_files
+from odradek_tables.schemas import BY_NAME, POINTS, PUSHES, Table
+from odradek_tables.statistics import COLUMNS, FIRST, ranged, statistics_properties
 
 PUSHED = [Push(client=client, value=float(client), at_s=client) for client in (1, 1, 2)]
 

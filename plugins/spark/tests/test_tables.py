@@ -20,12 +20,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_dataset import TOPIC, commit_ranges
 from spark_payloads import RECEIVED_MS, TIME_NS, metrics_data, topic_record
 
-from odradek_spark.decoder.decode import Decoded, Decoder
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import Manifest, TableFiles, write_files
-from odradek_spark.tables.load import live_files
-from odradek_spark.tables.log import first_version
-from odradek_spark.tables.schemas import INGESTED, POINTS, PUSHES
+from odradek_spark.load import live_files
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.decoder.decode import Decoded, Decoder
+from odradek_tables.files import Manifest, TableFiles, write_files
+from odradek_tables.log import first_version
+from odradek_tables.schemas import INGESTED, POINTS, PUSHES
 
 RECEIVED = datetime.fromtimestamp(RECEIVED_MS / 1000, UTC)
 

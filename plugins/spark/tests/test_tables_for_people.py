@@ -28,8 +28,8 @@ from odradek_spark.cli.tables import (
     throttled_table,
     top_table,
 )
-from odradek_spark.query.concerns import ORDER
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
+from odradek_tables.query.concerns import ORDER
 
 pytestmark = pytest.mark.usefixtures("in_utc")
 NOW = datetime(2026, 9, 22, 10, 0, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from odradek_spark.query.views import VIEWS
-from odradek_spark.tables.schemas import BY_NAME
+from odradek_tables.query.views import VIEWS
+from odradek_tables.schemas import BY_NAME
 from support.reference_page import rows, sections
 
 SECTIONS = sections("reference/tables.md")

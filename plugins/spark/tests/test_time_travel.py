@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from deltalake.schema import Field, PrimitiveType
 from telemetry_rows import Told, gauge, ingest_batches
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import POINTS
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import POINTS
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from telemetry_rows import MIDNIGHT_S, SENT, Told, Value, counted, gauge, ingest
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import ROLLUP_1H
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import ROLLUP_1H
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,8 +22,8 @@ TOTALS = "SELECT bucket, client_instance_id, name, step, cumulative FROM v_total
 
 def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tmp_path: Path) -> None:
     from odradek_spark.jobs.rollup import run_rollup
-    from odradek_spark.query.reader import Reader
-    from odradek_spark.query.views import register_views
+    from odradek_spark.views import register_views
+    from odradek_tables.query.reader import Reader
 
     dataset = Dataset(str(tmp_path / "dataset"))
     ingest(
@@ -76,9 +76,9 @@ def consumed(at_s: float, of_topics: dict[str, float], client: int = 1) -> Told:
 
 def test_a_metric_on_two_levels_is_counted_once(spark: SparkSession, tmp_path: Path) -> None:
     from odradek_spark.jobs.rollup import run_rollup
-    from odradek_spark.query.questions import Window, top
-    from odradek_spark.query.reader import Reader
-    from odradek_spark.query.views import register_views
+    from odradek_spark.views import register_views
+    from odradek_tables.query.questions import Window, top
+    from odradek_tables.query.reader import Reader
 
     dataset = Dataset(str(tmp_path / "dataset"))
     unlabeled = counted(Told(50, client=2), 7.0, 20, name=CONSUMED)  # a client with one level

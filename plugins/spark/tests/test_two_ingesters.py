@@ -15,7 +15,7 @@ from ingested import every, is_exactly, offsets, until
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
-from odradek_spark.tables.dataset import DatasetError
+from odradek_tables.dataset import DatasetError
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(500)]
 PROGRAM = (sys.executable, "-m", "odradek", "spark")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from odradek_spark.query.units import duration, number, said, scale_of
+from odradek_tables.query.units import duration, number, said, scale_of
 
 
 @pytest.mark.parametrize(

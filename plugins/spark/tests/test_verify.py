@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest_batches
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import POINTS, PUSHES, Table
+from odradek_tables.dataset import Dataset
+from odradek_tables.files import write_files
+from odradek_tables.log import live
+from odradek_tables.schemas import POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -172,8 +172,9 @@ def test_a_range_is_verified_alone(
 def test_a_range_reads_only_its_files_and_history(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from odradek_spark import load
     from odradek_spark.jobs import verify
-    from odradek_spark.tables import load, log
+    from odradek_tables import log
 
     made = Dataset(str(tmp_path / "dataset"))
     ingest_batches(made, [[gauge(Told(60.0 * batch), 1.0)] for batch in range(60)])

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from telemetry_rows import Told, counted, gauge, ingest
 
-from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import VIEWS
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import ROLLUPS
+from odradek_tables.dataset import Dataset
+from odradek_tables.query.reader import Reader
+from odradek_tables.query.views import VIEWS
+from odradek_tables.schemas import ROLLUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     rollups.
     """
     from odradek_spark.jobs.rollup import run_rollup
-    from odradek_spark.query.views import register_views
+    from odradek_spark.views import register_views
 
     made = Dataset(str(tmp_path_factory.mktemp("views") / "dataset"))
     first = gauge(gauge(Told(10), 1.5, topic="a'b"), float("nan"), topic='"')

@@ -14,7 +14,7 @@ from odradek.findings.client_metrics import MADE_BY, PREFIX, SEEN_BY, ClientMetr
 from odradek.findings.concerns import CONCERNS
 from odradek.findings.troubles import JAVA, LIBRDKAFKA, TROUBLES
 from odradek.testing.pushes import recorded, recorded_clients
-from odradek_spark.tables.levels import CLIENT_METRICS
+from odradek_tables.levels import CLIENT_METRICS
 
 SOFTWARE = {"java": JAVA, "librdkafka": LIBRDKAFKA, "franz": "franz-go"}
 APPLICATION = PREFIX + "stream."

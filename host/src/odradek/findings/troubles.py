@@ -37,7 +37,7 @@ FETCH: Final = CONSUMER + "fetch.manager."
 OURS: Final = "our choice"
 
 
-NOT_A_BROKER: Final = "(node-)?-.*|coordinator.*"
+NOT_A_BROKER: Final = "(node-)?[-+].*|coordinator.*"
 """Node ids of connections that are no broker's: before the first Metadata response, and a group
 coordinator's, where a JoinGroup waits for the other members."""
 EXPLAINED: Final = 4

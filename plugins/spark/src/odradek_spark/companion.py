@@ -19,9 +19,9 @@ from odradek_spark.source.options import (
     DEFAULT_TRIGGER_BYTES,
     MAX_INTERVAL_MS,
 )
-from odradek_spark.tables.folder_names import misread_character
-from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
-from odradek_spark.tables.retention import KEPT_DAYS
+from odradek_tables.folder_names import misread_character
+from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
+from odradek_tables.retention import KEPT_DAYS
 
 TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0
@@ -75,8 +75,8 @@ class Pipeline:
         from odradek_spark.source.offsets import backlog
         from odradek_spark.source.options import ReadOptions
         from odradek_spark.source.topic import TopicError, TopicReader
-        from odradek_spark.tables.dataset import Dataset
-        from odradek_spark.tables.schemas import PUSHES
+        from odradek_tables.dataset import Dataset
+        from odradek_tables.schemas import PUSHES
 
         client = {"bootstrap.servers": bootstrap_servers, "log_level": "0"} | properties(self.command_config)
         try:

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek.topic import TopicFormat
-from odradek_spark.decoder.arrow_records import PUSH_COLUMNS, grouped
-from odradek_spark.decoder.decode import DecoderSettings, lasting_decoder
-from odradek_spark.tables.schemas import BY_NAME, Table
+from odradek_tables.decoder.arrow_records import PUSH_COLUMNS, grouped
+from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
+from odradek_tables.schemas import BY_NAME, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,7 +54,7 @@ def rows_of(
         max_payload_bytes: Larger payloads become dead letters.
 
     Returns:
-        The columns of `odradek_spark.tables.schemas`.
+        The columns of `odradek_tables.schemas`.
     """
     settings = DecoderSettings(
         max_payload_bytes=max_payload_bytes,

@@ -20,12 +20,12 @@ from odradek_spark.cli.options import (
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.cli.times import Moment
-from odradek_spark.decoder.decode import DecoderSettings
 from odradek_spark.ingest.status import Totals
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import ReadOptions
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import DecoderSettings
+from odradek_tables.schemas import PUSHES
 
 if TYPE_CHECKING:
     pass

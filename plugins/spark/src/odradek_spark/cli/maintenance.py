@@ -165,7 +165,7 @@ def attempted(due: Due, spark: SparkSession) -> str | None:
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    from odradek_spark.tables.dataset import DatasetError
+    from odradek_tables.dataset import DatasetError
 
     try:
         return due.job(spark)

@@ -20,8 +20,8 @@ from odradek_spark.source.options import (
     MAX_INTERVAL_MS,
     TELEMETRY_TOPIC,
 )
-from odradek_spark.tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
-from odradek_spark.tables.retention import KEPT_DAYS
+from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
+from odradek_tables.retention import KEPT_DAYS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

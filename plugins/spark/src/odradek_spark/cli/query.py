@@ -28,11 +28,11 @@ from odradek_spark.cli.tables import (
     versions_table,
 )
 from odradek_spark.cli.times import Moment
-from odradek_spark.query import questions
-from odradek_spark.query.missing import missing_client, missing_metric
-from odradek_spark.query.questions import Who, Window
-from odradek_spark.query.reader import Reader
-from odradek_spark.tables.dataset import DatasetError
+from odradek_tables.dataset import DatasetError
+from odradek_tables.query import questions
+from odradek_tables.query.missing import missing_client, missing_metric
+from odradek_tables.query.questions import Who, Window
+from odradek_tables.query.reader import Reader
 
 NEVER = datetime.fromtimestamp(0, UTC)
 

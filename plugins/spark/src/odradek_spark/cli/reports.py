@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from odradek_spark.jobs.destinations import Destination
 from odradek_spark.jobs.rules import Rule
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.levels import Levels
-from odradek_spark.tables.schemas import INGESTED, ROLLUPS
+from odradek_tables.dataset import Dataset
+from odradek_tables.levels import Levels
+from odradek_tables.schemas import INGESTED, ROLLUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

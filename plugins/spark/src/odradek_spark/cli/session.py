@@ -17,7 +17,7 @@ from odradek_spark.ingest.failures import IngestFailed, explain
 from odradek_spark.jobs.rules import RuleError
 from odradek_spark.source.options import OptionError
 from odradek_spark.source.topic import TopicError
-from odradek_spark.tables.dataset import DatasetError
+from odradek_tables.dataset import DatasetError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

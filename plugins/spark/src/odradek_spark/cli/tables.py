@@ -16,9 +16,9 @@ from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS, Concern
 from odradek.findings.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
-from odradek_spark.query.concerns import is_limit, place, stated, troubles_of
-from odradek_spark.query.localtime import clock, span, zone
-from odradek_spark.query.units import duration, number, said, unit_of
+from odradek_tables.query.concerns import is_limit, place, stated, troubles_of
+from odradek_tables.query.localtime import clock, span, zone
+from odradek_tables.query.units import duration, number, said, unit_of
 
 Row = Mapping[str, Any]
 PUSHED = "pushed"
@@ -66,7 +66,7 @@ def measured(heading: str, values: Iterable[tuple[float | None, str]]) -> Column
 
 
 def clients_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_spark.query.questions.clients`."""
+    """Rows of `odradek_tables.query.questions.clients`."""
     return [
         column("client_id", (row["client_id"] for row in rows)),
         column("client_instance_id", (row["client_instance_id"] for row in rows)),
@@ -84,7 +84,7 @@ def clients_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def top_table(rows: pa.Table, metric: str, by: str, aggregate: str) -> list[Column]:
-    """Rows of `odradek_spark.query.questions.top`."""
+    """Rows of `odradek_tables.query.questions.top`."""
     found = rows.to_pylist()
     return [
         column(by, (row[by] for row in found)),
@@ -96,7 +96,7 @@ def top_table(rows: pa.Table, metric: str, by: str, aggregate: str) -> list[Colu
 
 
 def throttled_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_spark.query.questions.throttled`: a row for each minute and client."""
+    """Rows of `odradek_tables.query.questions.throttled`: a row for each minute and client."""
     minutes: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in rows:
         stem, _, stat = str(row["name"]).removeprefix(PREFIX).rpartition(".")
@@ -115,7 +115,7 @@ def throttled_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def versions_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_spark.query.questions.versions`."""
+    """Rows of `odradek_tables.query.questions.versions`."""
     return [
         column("software", (row["software_name"] for row in rows)),
         column("version", (row["software_version"] for row in rows)),
@@ -128,7 +128,7 @@ def versions_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def anomalies_table(rows: Sequence[Row], latest: datetime) -> list[Column]:
-    """Rows of `odradek_spark.query.questions.anomalies`; ``latest`` is the time of the last push."""
+    """Rows of `odradek_tables.query.questions.anomalies`; ``latest`` is the time of the last push."""
     return [
         column("rule", (row["rule"] for row in rows)),
         column("client_id", (row["client_id"] for row in rows)),
@@ -255,7 +255,7 @@ def beyond(rows: Sequence[Row], told: set[str]) -> list[str]:
 
 
 def series_tables(rows: Sequence[Row], *, everything: bool) -> list[tuple[str, list[Column]]]:
-    """Rows of `odradek_spark.query.questions.client` by concern: titles and tables.
+    """Rows of `odradek_tables.query.questions.client` by concern: titles and tables.
 
     Args:
         rows: The rows.
@@ -291,7 +291,7 @@ def names_of(concern: Concern) -> set[str]:
 
 
 def series_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_spark.query.questions.client`: a line for each series."""
+    """Rows of `odradek_tables.query.questions.client`: a line for each series."""
     instances = {row["client_instance_id"] for row in rows}
     clients = {row["client_id"] for row in rows}
     own = [

@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from odradek.endpoints import Address
 from odradek_spark.ingest.status import NOTHING, batches_since, version
 from odradek_spark.source.offsets import backlog, from_json
-from odradek_spark.tables.dataset import Dataset
+from odradek_tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

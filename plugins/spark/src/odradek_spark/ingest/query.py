@@ -13,9 +13,9 @@ from odradek_spark.sink.dataset_root import check_name, check_root
 from odradek_spark.source.offsets import Offsets, as_json
 from odradek_spark.source.options import EARLIEST, read_options
 from odradek_spark.source.topic import TopicReader
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import file_system
-from odradek_spark.tables.schemas import INGESTED
+from odradek_tables.dataset import Dataset
+from odradek_tables.files import file_system
+from odradek_tables.schemas import INGESTED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

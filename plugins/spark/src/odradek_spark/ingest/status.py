@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import PUSHES
 
 RECENT = 50
 """Commits to search for the last batch; some are by maintenance."""

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.erased import erased_ranges
-from odradek_spark.tables.schemas import BY_NAME, DEAD_LETTER, PUSHES
+from odradek_tables.dataset import Dataset
+from odradek_tables.erased import erased_ranges
+from odradek_tables.schemas import BY_NAME, DEAD_LETTER, PUSHES
 
 PARTITION, OFFSET, INDEX = "src_partition", "src_offset", "src_idx"
 INDEX_BITS = 32

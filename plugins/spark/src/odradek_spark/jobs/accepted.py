@@ -7,7 +7,7 @@ from datetime import timedelta
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.query.views import RETRY_INTERVALS
+from odradek_tables.query.views import RETRY_INTERVALS
 
 SOURCE_KEY = ["src_partition", "src_offset"]
 """The key of a record."""

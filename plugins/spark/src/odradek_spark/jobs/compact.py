@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
-from odradek_spark.tables.duckdb_files import add_table, bounded
-from odradek_spark.tables.files import SORTED, Manifest, TableFiles
-from odradek_spark.tables.following import last_received
-from odradek_spark.tables.log import CLOCK_SKEW_MAX, LiveFile, live
-from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, ROLLUPS, Table
+from odradek_tables.dataset import JOB, Dataset, DatasetError
+from odradek_tables.duckdb_files import add_table, bounded
+from odradek_tables.files import SORTED, Manifest, TableFiles
+from odradek_tables.following import last_received
+from odradek_tables.log import CLOCK_SKEW_MAX, LiveFile, live
+from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, ROLLUPS, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -161,7 +161,7 @@ def added_up(
     from odradek_spark.jobs.rollup import in_order  # Spark is imported by what uses it
     from odradek_spark.jobs.rollup import merged as sums
     from odradek_spark.jobs.writing import write_frame
-    from odradek_spark.tables.load import read_files
+    from odradek_spark.load import read_files
 
     assert spark is not None
     parts = read_files(spark, root, table, [f"{root}/{table.name}/{each.path}" for each in files])

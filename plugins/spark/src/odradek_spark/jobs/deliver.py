@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from odradek_spark.jobs.destinations import BATCH, ENDED, OPENED, Destination, Event, NotDelivered, post
 from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of
-from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.log import live
-from odradek_spark.tables.schemas import ANOMALIES
+from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.log import live
+from odradek_tables.schemas import ANOMALIES
 
 APP_ID = "deliver"
 LATEST = timedelta(days=1)

@@ -18,7 +18,7 @@ from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.rewriting import OPEN
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.samples import CLIENT, SERIES, samples
-from odradek_spark.tables.schemas import ANOMALIES
+from odradek_tables.schemas import ANOMALIES
 
 SILENCE_INTERVALS = 2.5
 """After this many push intervals without a sample, the state is unknown."""

@@ -18,12 +18,12 @@ from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, row
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.samples import THROTTLES
 from odradek_spark.jobs.silence import silence_rules, silences
-from odradek_spark.query.views import RETRY_INTERVALS
-from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.following import last_received, news
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.log import CLOCK_SKEW_MAX, LiveFile, live
-from odradek_spark.tables.schemas import ANOMALIES, PUSHES
+from odradek_spark.load import load_dataset
+from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.following import last_received, news
+from odradek_tables.log import CLOCK_SKEW_MAX, LiveFile, live
+from odradek_tables.query.views import RETRY_INTERVALS
+from odradek_tables.schemas import ANOMALIES, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

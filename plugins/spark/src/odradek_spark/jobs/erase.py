@@ -18,10 +18,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import QueryBuilder
 
-from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.files import write_files
-from odradek_spark.tables.following import joined
-from odradek_spark.tables.schemas import BY_NAME, DEAD_LETTER, ERASURES, PUSHES, Table
+from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.files import write_files
+from odradek_tables.following import joined
+from odradek_tables.schemas import BY_NAME, DEAD_LETTER, ERASURES, PUSHES, Table
 
 CLIENT_ID, PRINCIPAL, INSTANCE = "client_id", "principal", "client_instance_id"
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.following import unsettled_from
-from odradek_spark.tables.retention import KEPT_DAYS
-from odradek_spark.tables.schemas import BY_NAME, CLIENTS, Table
+from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.following import unsettled_from
+from odradek_tables.retention import KEPT_DAYS
+from odradek_tables.schemas import BY_NAME, CLIENTS, Table
 
 VACUUM_HOURS = 24
 """Default age of files to delete: younger ones may still be read, or be written and not committed yet."""

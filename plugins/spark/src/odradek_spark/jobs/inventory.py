@@ -23,13 +23,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.frames import pushes as pushes_of
 from odradek_spark.jobs.writing import groups, manifest_batch, written_by
-from odradek_spark.query.views import OF_CLIENTS, WAY
-from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.files import ARRIVED, SETTLED, TableFiles, file_day
-from odradek_spark.tables.following import news, unsettled_from
-from odradek_spark.tables.load import read_files, read_spans
-from odradek_spark.tables.log import LiveFile, live
-from odradek_spark.tables.schemas import CLIENTS, PUSHES
+from odradek_spark.load import read_files, read_spans
+from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.files import ARRIVED, SETTLED, TableFiles, file_day
+from odradek_tables.following import news, unsettled_from
+from odradek_tables.log import LiveFile, live
+from odradek_tables.query.views import OF_CLIENTS, WAY
+from odradek_tables.schemas import CLIENTS, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,21 +17,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from odradek_spark.decoder.decode import DecoderSettings, lasting_decoder
 from odradek_spark.ingest.status import NOTHING, Totals
 from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.verify import expired_before
+from odradek_spark.load import load_dataset
 from odradek_spark.sink.written import Counts, Written, write_records
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import ReadOptions
 from odradek_spark.source.stream import TASK_BYTES
 from odradek_spark.source.topic import TopicReader, clamped
-from odradek_spark.tables.dataset import JOB, Dataset, DatasetError
-from odradek_spark.tables.files import Manifest
-from odradek_spark.tables.following import REPLAY, REPLAYED, spans_in
-from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES
+from odradek_tables.dataset import JOB, Dataset, DatasetError
+from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
+from odradek_tables.files import Manifest
+from odradek_tables.following import REPLAY, REPLAYED, spans_in
+from odradek_tables.schemas import DEAD_LETTER, INGESTED, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,11 +8,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import Manifest, write_files
-from odradek_spark.tables.load import file_rows
-from odradek_spark.tables.log import LiveFile
-from odradek_spark.tables.schemas import ANOMALIES
+from odradek_spark.load import file_rows
+from odradek_tables.dataset import Dataset
+from odradek_tables.files import Manifest, write_files
+from odradek_tables.log import LiveFile
+from odradek_tables.schemas import ANOMALIES
 
 OPEN: Final = "open"
 EPISODE: Final = ("rule", "client_instance_id", "name", "attrs", "started_ts")

@@ -18,12 +18,12 @@ from odradek_spark.frames import points as points_of
 from odradek_spark.jobs.accepted import RETRIES_BEFORE, counted
 from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.writing import write_frame
-from odradek_spark.tables.dataset import JOB, Dataset
-from odradek_spark.tables.files import Manifest
-from odradek_spark.tables.following import News, news
-from odradek_spark.tables.levels import EVERYTHING, Levels
-from odradek_spark.tables.load import load_dataset, read_spans
-from odradek_spark.tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_5M, Table
+from odradek_spark.load import load_dataset, read_spans
+from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.files import Manifest
+from odradek_tables.following import News, news
+from odradek_tables.levels import EVERYTHING, Levels
+from odradek_tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,7 +20,7 @@ from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, RECOVERED, SILENT
 from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.samples import CLIENT, INSTANCE, MS_PER_S, waited_ms
-from odradek_spark.query.views import OF_CLIENTS
+from odradek_tables.query.views import OF_CLIENTS
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 OF_PUSH = [name for name in CLIENT if name not in ("client_rack", "group_id")]

@@ -19,13 +19,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.accepted import PUSH_KEY, SOURCE_KEY
 from odradek_spark.jobs.expire import EXPIRED_BEFORE
+from odradek_spark.load import load_dataset, read_spans
 from odradek_spark.sink.commit import FURTHER
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.erased import erased_ranges
-from odradek_spark.tables.following import files_of, joined, spans_of
-from odradek_spark.tables.load import load_dataset, read_spans
-from odradek_spark.tables.log import SOURCE_RANGES, Version, first_version, versions
-from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
+from odradek_tables.dataset import Dataset
+from odradek_tables.erased import erased_ranges
+from odradek_tables.following import files_of, joined, spans_of
+from odradek_tables.log import SOURCE_RANGES, Version, first_version, versions
+from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

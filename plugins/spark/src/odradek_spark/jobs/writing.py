@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from odradek_spark.tables.files import ARRIVED, Manifest, TableFiles
-from odradek_spark.tables.schemas import Table
+from odradek_tables.files import ARRIVED, Manifest, TableFiles
+from odradek_tables.schemas import Table
 
 GROUP_ROWS = 1 << 17
 """Rows of a row group: Spark passes fewer at a time, and small row groups are slow to read."""

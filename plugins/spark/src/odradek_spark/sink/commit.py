@@ -16,10 +16,10 @@ from pyarrow import fs
 
 from odradek_spark.conditions import Condition
 from odradek_spark.sink.written import Counts, Written, one_topic
-from odradek_spark.tables.dataset import Dataset, DatasetError, Ranges, source_id
-from odradek_spark.tables.files import Manifest, file_system
-from odradek_spark.tables.log import SOURCE_RANGES
-from odradek_spark.tables.schemas import INGESTED, PUSHES, Table
+from odradek_tables.dataset import Dataset, DatasetError, Ranges, source_id
+from odradek_tables.files import Manifest, file_system
+from odradek_tables.log import SOURCE_RANGES
+from odradek_tables.schemas import INGESTED, PUSHES, Table
 
 FURTHER: Final = "furtherPushes"
 """Key in the history of a table: the pushes of records after their first one, if there are any."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyarrow import fs
 
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import exists, file_system
-from odradek_spark.tables.folder_names import misread_character
-from odradek_spark.tables.schemas import BY_NAME, INGESTED, SOURCE, Table
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.files import exists, file_system
+from odradek_tables.folder_names import misread_character
+from odradek_tables.schemas import BY_NAME, INGESTED, SOURCE, Table
 
 OURS = frozenset(BY_NAME)
 NAMED = 3

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from typing import Final
 
 from odradek.topic import TopicFormat
-from odradek_spark.decoder.arrow_records import PUSH_COLUMNS
-from odradek_spark.decoder.decode import DecoderSettings
 from odradek_spark.source.options import OptionError, switch, whole
-from odradek_spark.tables.schemas import BY_NAME, Table
+from odradek_tables.decoder.arrow_records import PUSH_COLUMNS
+from odradek_tables.decoder.decode import DecoderSettings
+from odradek_tables.schemas import BY_NAME, Table
 
 DECODING: Final = ("topicFormat", "topicIntervalMs", "maxPayloadBytes")
 KNOWN: Final = {each.lower(): each for each in ("path", "table", "allowNewCheckpoint", *DECODING)}

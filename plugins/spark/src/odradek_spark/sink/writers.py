@@ -13,8 +13,8 @@ from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.dataset_root import check_new_root
 from odradek_spark.sink.write_options import WriteOptions
 from odradek_spark.sink.written import Written, write_batches
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import INGESTED
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import INGESTED
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
 from odradek_spark.conditions import Condition
-from odradek_spark.decoder.arrow_records import grouped
-from odradek_spark.decoder.decode import Decoded, Decoder, lasting_decoder
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.sink.write_options import WriteOptions
-from odradek_spark.tables.files import Manifest, TableFiles
-from odradek_spark.tables.schemas import INGESTED, Table
+from odradek_tables.decoder.arrow_records import grouped
+from odradek_tables.decoder.decode import Decoded, Decoder, lasting_decoder
+from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.files import Manifest, TableFiles
+from odradek_tables.schemas import INGESTED, Table
 
 Wanted = Callable[[str, pa.RecordBatch], pa.RecordBatch]
 """Selects the rows to write, by table name and decoded rows."""

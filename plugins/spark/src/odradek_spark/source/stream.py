@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.offsets import (
     OffsetRange,
     Offsets,
@@ -29,6 +28,7 @@ from odradek_spark.source.offsets import (
 )
 from odradek_spark.source.options import EARLIEST, LATEST, OptionError, Position, ReadOptions
 from odradek_spark.source.topic import TopicReader, clamped
+from odradek_tables.decoder.record import TopicRecord
 
 TASK_BYTES = 128 << 20
 """Approximate bytes of uncompressed payloads in a task; about 13 MB in the topic."""

@@ -17,9 +17,9 @@ from confluent_kafka import (
 
 from odradek.endpoints import TokenError, with_token_file
 from odradek_spark.conditions import Condition
-from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.offsets import OffsetRange, Offsets
 from odradek_spark.source.options import ReadOptions
+from odradek_tables.decoder.record import TopicRecord
 
 TIMEOUT_S = 30.0
 POLL_S = 0.5

@@ -17,10 +17,10 @@ from deltalake import CommitProperties, DeltaTable, Transaction, WriterPropertie
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from odradek_spark.tables.files import Manifest
-from odradek_spark.tables.log import LiveFile, live
-from odradek_spark.tables.schemas import INGESTED, Table
-from odradek_spark.tables.statistics import ranged, statistics_properties, upgrade
+from odradek_tables.files import Manifest
+from odradek_tables.log import LiveFile, live
+from odradek_tables.schemas import INGESTED, Table
+from odradek_tables.statistics import ranged, statistics_properties, upgrade
 
 COMMIT_ATTEMPTS = 20
 """An attempt fails only if another writer has committed meanwhile."""

@@ -15,21 +15,21 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.otlp import NotOtlp
 from odradek.topic import MalformedTelemetry, TopicFormat
-from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
-from odradek_spark.decoder.columns import (
+from odradek_tables.decoder.by_protobuf import Undecodable, decode_by_protobuf
+from odradek_tables.decoder.columns import (
     US_PER_MS,
     day_and_hour,
     histogram_columns,
     point_columns,
     push_columns,
 )
-from odradek_spark.decoder.payload_points import PayloadPoints
-from odradek_spark.decoder.record import LATEST_MS, Push, PushReader, TopicRecord
-from odradek_spark.decoder.series import Numbered, ResourceLabels, Series
-from odradek_spark.decoder.shape import make_shape
-from odradek_spark.decoder.shape_cache import ShapeCache
-from odradek_spark.decoder.walk import Unusual, flat, walk
-from odradek_spark.tables.schemas import DEAD_LETTER
+from odradek_tables.decoder.payload_points import PayloadPoints
+from odradek_tables.decoder.record import LATEST_MS, Push, PushReader, TopicRecord
+from odradek_tables.decoder.series import Numbered, ResourceLabels, Series
+from odradek_tables.decoder.shape import make_shape
+from odradek_tables.decoder.shape_cache import ShapeCache
+from odradek_tables.decoder.walk import Unusual, flat, walk
+from odradek_tables.schemas import DEAD_LETTER
 
 MAX_LEARNED_BYTES = 256 << 20
 """Bytes of new payloads and resources after which a worker process clears its caches."""

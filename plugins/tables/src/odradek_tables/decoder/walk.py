@@ -14,7 +14,7 @@ from functools import lru_cache
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 
-from odradek_spark.decoder.series import Kind, MetricHead, Number, PointLabels, Series, series_of
+from odradek_tables.decoder.series import Kind, MetricHead, Number, PointLabels, Series, series_of
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_VARINT_BYTES = 5

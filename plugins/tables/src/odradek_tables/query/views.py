@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.plugin import LAG_SOURCE
-from odradek_spark.tables.schemas import BY_NAME
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NEAR_PUSHES = "near_pushes"
 """The pushes of the points that are read, and those that these may repeat."""
@@ -151,25 +147,3 @@ VIEWS: Final[Mapping[str, str]] = {
 five minutes, with its parts added up. ``v_totals``: delta sums as running totals by hour, from the first hour
 that ``rollup_1h`` has. Of `TWO_LEVELS` it has the rows of topics, and none of the whole consumer beside them,
 so that a sum counts everything once."""
-
-
-def register_views(spark: SparkSession, root: str) -> None:
-    """Register the tables of a dataset and the views in a session, under their names.
-
-    Args:
-        spark: The session; ``spark.sql("SELECT ... FROM v_points")`` works afterwards.
-        root: Path or URI of the dataset. The tables keep their current versions: call again to see newer
-            rows.
-    """
-    from odradek_spark.tables.dataset import Dataset
-    from odradek_spark.tables.load import load_dataset
-
-    dataset = Dataset(root)
-    dataset.create(list(BY_NAME.values()))
-    for name in BY_NAME:
-        load_dataset(spark, root, name).createOrReplaceTempView(name)
-    spark.table("pushes").createOrReplaceTempView(NEAR_PUSHES)
-    for name, query in VIEWS.items():
-        of_spark = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
-        of_spark = of_spark.replace(WAYS.format(WAY), WAYS_OF_SPARK.format(WAY))
-        spark.sql(of_spark).createOrReplaceTempView(name)

@@ -7,7 +7,7 @@ from typing import Final
 
 from odradek.findings.concerns import CONCERNS
 from odradek.findings.troubles import TROUBLES, Trouble
-from odradek_spark.query.units import duration, said
+from odradek_tables.query.units import duration, said
 
 ORDER: Final = {
     name: place

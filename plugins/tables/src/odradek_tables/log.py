@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from odradek_spark.tables.files import file_system
+from odradek_tables.files import file_system
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
 """Largest difference between ``ts`` and the receive time, by which tables are partitioned; the decoder's
@@ -49,7 +49,7 @@ class Version:
     added: tuple[LiveFile, ...]
     """The files with new rows, unlike files that only replace others."""
     numbers: Mapping[str, int]
-    """The numbers of applications; see `odradek_spark.tables.dataset`."""
+    """The numbers of applications; see `odradek_tables.dataset`."""
     info: Mapping[str, Any]
     """The writer's entries for the history, as text."""
 

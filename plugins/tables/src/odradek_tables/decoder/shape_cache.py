@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from odradek_spark.decoder.shape import WORD, Shape
+from odradek_tables.decoder.shape import WORD, Shape
 
 MAX_SHAPES = 4096
 MAX_BYTES = 256 << 20

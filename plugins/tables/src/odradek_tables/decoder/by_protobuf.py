@@ -19,9 +19,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     SummaryDataPoint,
 )
 
-from odradek_spark.decoder.json_values import canonical_json, json_text, plain_number
-from odradek_spark.decoder.payload_points import INT64_MAX, PayloadPoints
-from odradek_spark.decoder.series import (
+from odradek_tables.decoder.json_values import canonical_json, json_text, plain_number
+from odradek_tables.decoder.payload_points import INT64_MAX, PayloadPoints
+from odradek_tables.decoder.series import (
     Kind,
     MetricHead,
     Number,
@@ -31,7 +31,7 @@ from odradek_spark.decoder.series import (
     Series,
     series_of,
 )
-from odradek_spark.decoder.walk import NO_RECORDED_VALUE
+from odradek_tables.decoder.walk import NO_RECORDED_VALUE
 
 DataPoint = NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint | SummaryDataPoint
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from odradek_spark.tables.files import file_system
-from odradek_spark.tables.schemas import Table
+from odradek_tables.files import file_system
+from odradek_tables.schemas import Table
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds

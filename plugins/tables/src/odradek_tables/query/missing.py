@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from itertools import chain
 
 from odradek.findings.client_metrics import PREFIX
-from odradek_spark.query.questions import Who, spellings
-from odradek_spark.query.reader import Reader
+from odradek_tables.query.questions import Who, spellings
+from odradek_tables.query.reader import Reader
 
 OF_PUSH = ("client_id", "client_instance_id", "principal", "client_address")
 """The parts of a question about a client that each push has."""

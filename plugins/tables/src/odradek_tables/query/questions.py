@@ -12,9 +12,9 @@ from datetime import datetime
 import pyarrow as pa
 
 from odradek.findings.client_metrics import PREFIX
-from odradek_spark.query.reader import Reader
-from odradek_spark.query.views import NEAR_PUSHES, TWO_LEVELS, clients_of, counted, listed
-from odradek_spark.tables.following import last_received
+from odradek_tables.following import last_received
+from odradek_tables.query.reader import Reader
+from odradek_tables.query.views import NEAR_PUSHES, TWO_LEVELS, clients_of, counted, listed
 
 DIMENSIONS = (
     "client_id",

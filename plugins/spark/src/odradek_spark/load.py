@@ -13,11 +13,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's users know
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import file_system
-from odradek_spark.tables.following import OffsetSpan
-from odradek_spark.tables.log import paths_between
-from odradek_spark.tables.schemas import BY_NAME, Table
+from odradek_tables.dataset import Dataset
+from odradek_tables.files import file_system
+from odradek_tables.following import OffsetSpan
+from odradek_tables.log import paths_between
+from odradek_tables.schemas import BY_NAME, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +43,7 @@ def load_dataset(
         until: Keep only rows before this time.
 
     Returns:
-        The columns of `odradek_spark.tables.schemas`, including the partition columns.
+        The columns of `odradek_tables.schemas`, including the partition columns.
 
     Raises:
         DatasetError: The table does not exist.

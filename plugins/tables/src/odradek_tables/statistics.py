@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
 
-from odradek_spark.tables.schemas import Table
+from odradek_tables.schemas import Table
 
 RANGED = ("recv_ts", "ts", "src_offset")
 """Columns whose minimum and maximum are stored for each file, so that readers can skip files.

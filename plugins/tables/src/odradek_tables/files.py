@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from odradek_spark.tables.schemas import Table
-from odradek_spark.tables.statistics import ranged
+from odradek_tables.schemas import Table
+from odradek_tables.statistics import ranged
 
 ROW_GROUP_ROWS = 1 << 20
 PLAIN = ("value",)

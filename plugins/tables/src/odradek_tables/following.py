@@ -15,9 +15,9 @@ from typing import Final
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import Manifest, file_system
-from odradek_spark.tables.log import (
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.files import Manifest, file_system
+from odradek_tables.log import (
     SOURCE_RANGES,
     LogGone,
     Version,
@@ -26,7 +26,7 @@ from odradek_spark.tables.log import (
     paths_of_offsets,
     versions,
 )
-from odradek_spark.tables.schemas import PUSHES, Table
+from odradek_tables.schemas import PUSHES, Table
 
 REPLAY: Final = "replay"
 """The application id of the job that adds decoded records again to all tables."""

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odradek_spark.decoder.payload_points import INT64_MAX, Int32s, Int64s, PayloadPoints
-from odradek_spark.decoder.record import Identity, Push
-from odradek_spark.decoder.series import Number, Numbered, ResourceLabels, Series
-from odradek_spark.tables.schemas import HISTOGRAMS, IDENTITY, POINTS, PUSHES, TIMESTAMP, Table
+from odradek_tables.decoder.payload_points import INT64_MAX, Int32s, Int64s, PayloadPoints
+from odradek_tables.decoder.record import Identity, Push
+from odradek_tables.decoder.series import Number, Numbered, ResourceLabels, Series
+from odradek_tables.schemas import HISTOGRAMS, IDENTITY, POINTS, PUSHES, TIMESTAMP, Table
 
 US_PER_MS, NS_PER_US, MS_PER_HOUR = 1_000, 1_000, 3_600_000
 SERIES_TEXTS = (

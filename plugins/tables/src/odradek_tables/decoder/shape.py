@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 import xxhash
 
-from odradek_spark.decoder.payload_points import Int32s, Int64s, PayloadPoints
-from odradek_spark.decoder.series import Numbered, Series
-from odradek_spark.decoder.walk import Layout, Span
+from odradek_tables.decoder.payload_points import Int32s, Int64s, PayloadPoints
+from odradek_tables.decoder.series import Numbered, Series
+from odradek_tables.decoder.walk import Layout, Span
 
 WORD: Final = 8
 unpack_word = struct.Struct("<Q").unpack_from

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 
-from odradek_spark.decoder.json_values import canonical_json, promoted
+from odradek_tables.decoder.json_values import canonical_json, promoted
 
 FAMILIES = ("admin", "connect", "consumer", "producer", "share", "streams")
 OTHER = "other"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import ERASURES
+from odradek_tables.dataset import Dataset
+from odradek_tables.schemas import ERASURES
 
 
 def erased_ranges(dataset: Dataset) -> list[tuple[int, int, int]]:

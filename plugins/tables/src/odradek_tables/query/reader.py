@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from odradek_spark.query.views import NEAR_PUSHES, RETRY_INTERVALS, VIEWS
-from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.duckdb_files import add_table, connection
-from odradek_spark.tables.log import CLOCK_SKEW_MAX, paths_between
-from odradek_spark.tables.schemas import ANOMALIES, BY_NAME, PUSHES, Table
+from odradek_tables.dataset import Dataset, DatasetError
+from odradek_tables.duckdb_files import add_table, connection
+from odradek_tables.log import CLOCK_SKEW_MAX, paths_between
+from odradek_tables.query.views import NEAR_PUSHES, RETRY_INTERVALS, VIEWS
+from odradek_tables.schemas import ANOMALIES, BY_NAME, PUSHES, Table
 
 TWO_INTERVALS = RETRY_INTERVALS * timedelta(hours=1)
 """`interval.ms` is at most an hour (KIP-714)."""
