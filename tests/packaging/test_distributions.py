@@ -28,7 +28,8 @@ def toml(folder: Path) -> dict[str, Any]:
 
 HOST = toml(ROOT)
 VERSION_FILE = ROOT / "host/src/odradek/__init__.py"
-APART = HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]["apart"]["extras"]
+HOOK = HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+APART, NEEDS = HOOK["apart"]["extras"], HOOK["needs"]
 
 
 class MetadataHookInterface:
@@ -52,7 +53,7 @@ def optional_dependencies(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     metadata: dict[str, Any] = {"name": HOST["project"]["name"], "version": odradek.__version__}
-    module.SiblingExtras(str(ROOT), HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]).update(metadata)
+    module.SiblingExtras(str(ROOT), HOOK).update(metadata)
     extras: dict[str, list[str]] = metadata["optional-dependencies"]
     return extras
 
@@ -66,7 +67,7 @@ def test_all_distributions_name_the_same_versions_of_python() -> None:
     found = {name: versions_of(toml(folder)["project"]) for name, folder in zip(NAMES, PLUGINS, strict=True)}
     lowest = HOST["project"]["requires-python"].removeprefix(">=")
 
-    assert len(found) == 6
+    assert len(found) == 7
     assert set(map(tuple, found.values())) == {tuple(versions_of(HOST["project"]))}
     assert versions_of(HOST["project"])[:2] == ["3", lowest]
 
@@ -102,13 +103,12 @@ def test_a_plugin_is_named_after_its_folder(folder: Path) -> None:
     project = toml(folder)["project"]
 
     assert project["name"] == f"odradek-{folder.name}"
-    assert project["entry-points"]["odradek"] == {folder.name: f"odradek_{folder.name}"}
+    hooks = {} if folder.name == "tables" else {folder.name: f"odradek_{folder.name}"}  # a library
+    assert project.get("entry-points", {}).get("odradek", {}) == hooks
 
 
 def test_extras_are_the_folders_of_the_plugins() -> None:
-    siblings = HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]["siblings"]
-
-    assert siblings == {name: f"plugins/{name}" for name in NAMES}
+    assert HOOK["siblings"] == {name: f"plugins/{name}" for name in NAMES}
 
 
 def test_in_a_checkout_extras_install_the_folders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,8 @@ def test_in_a_checkout_extras_install_the_folders(monkeypatch: pytest.MonkeyPatc
     extras = optional_dependencies(monkeypatch)
 
     for folder in PLUGINS:
-        assert extras[folder.name] == [f"odradek-{folder.name} @ {folder.as_uri()}"]
+        needed = [folder, *(ROOT / "plugins" / each for each in NEEDS.get(folder.name, ()))]
+        assert extras[folder.name] == [f"odradek-{each.name} @ {each.as_uri()}" for each in needed]
         assert (extras[folder.name][0] in extras["all"]) is (folder.name not in APART)
 
 
@@ -126,7 +127,10 @@ def test_in_a_release_extras_are_pins_and_carry_no_path(monkeypatch: pytest.Monk
 
     extras = optional_dependencies(monkeypatch)
 
-    pins = {name: [f"odradek-{name}=={odradek.__version__}"] for name in NAMES}
+    pins = {
+        name: [f"odradek-{each}=={odradek.__version__}" for each in (name, *NEEDS.get(name, ()))]
+        for name in NAMES
+    }
     assert {name: extras[name] for name in NAMES} == pins
     assert not [line for lines in extras.values() for line in lines if "file:" in line]
 
