@@ -98,16 +98,14 @@ def test_a_rollup_of_a_stream_has_its_own_checkpoint(spark: SparkSession, tmp_pa
 
 
 def test_silent_clients(spark: SparkSession) -> None:
-    raw = records(
-        spark,
-        [
-            *(gauge(Told(30.0 * each, client=1, client_id="lives"), 1.0) for each in range(8)),
-            gauge(Told(30.0, client=2, client_id="silent"), 1.0),
-            Told(31.0, client=3, client_id="left", terminating=True),
-            gauge(Told(32.0, client=4, client_id="again"), 1.0),
-            gauge(Told(200.0, client=5, client_id="again"), 1.0),
-        ],
-    )
+    pushed = [
+        *(gauge(Told(30.0 * each, client=1, client_id="lives"), 1.0) for each in range(8)),
+        gauge(Told(30.5, client=2, client_id="silent"), 1.0),
+        Told(31.0, client=3, client_id="left", terminating=True),
+        gauge(Told(32.0, client=4, client_id="again"), 1.0),
+        gauge(Told(200.0, client=5, client_id="again"), 1.0),
+    ]
+    raw = records(spark, sorted(pushed, key=lambda each: each.at_s))
 
     assert told(odradek_spark.silent(raw), "client_id", "push_interval_ms") == [("silent", 30_000)]
     assert told(odradek_spark.silent(odradek_spark.pushes(raw), 10.0), "client_id") == []
