@@ -31,6 +31,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",  # as the tables' times
     "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
 }
 """Where ``--conf`` has nothing else."""
 LOOPBACK: Final[Mapping[str, str]] = {
