@@ -15,7 +15,6 @@ from odradek.telemetry.goodbyes import Place
 from odradek.telemetry.group_incidents import Asked, note_member
 from odradek.telemetry.incidents import Incidents
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.heartbeat import HeartbeatRequest
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from support.broker import BrokerClient, make_broker
@@ -59,8 +58,8 @@ def asked(api_key: int, member_id: str = "m", epoch: int = 0, reason: str | None
         ),
         (
             asked(HEARTBEAT),
-            ErrorCode.UNKNOWN_MEMBER_ID,
-            (GROUP_ERRORS, {"api": "Heartbeat", "error": "UNKNOWN_MEMBER_ID"}),
+            ErrorCode.FENCED_INSTANCE_ID,
+            (GROUP_ERRORS, {"api": "Heartbeat", "error": "FENCED_INSTANCE_ID"}),
         ),
     ],
 )
@@ -78,6 +77,7 @@ def test_a_member_is_told(request_: Asked, code: int, told: tuple[str, dict[str,
         (asked(HEARTBEAT), ErrorCode.NONE),
         (asked(HEARTBEAT), ErrorCode.REBALANCE_IN_PROGRESS),
         (asked(HEARTBEAT), ErrorCode.NOT_COORDINATOR),
+        (asked(HEARTBEAT), ErrorCode.UNKNOWN_MEMBER_ID),
         (asked(LEAVE), ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (asked(JOIN), ErrorCode.NONE),
         (asked(JOIN, reason="need to re-join with the given member-id: m"), ErrorCode.NONE),
@@ -100,13 +100,13 @@ def test_a_host_tells_its_members() -> None:
         group_id="g", session_timeout_ms=10_000, protocol_type="consumer", protocols=protocols
     )
     client.send(join, 9)
-    client.send(HeartbeatRequest(group_id="g", member_id="nobody"), 4)
+    client.send(JoinGroupRequest(group_id="g", member_id="nobody", protocol_type="connect"), 9)
     leaving = MemberIdentity(member_id="nobody", reason="the consumer is being closed")
     client.send(LeaveGroupRequest(group_id="g", members=[leaving]), 5)
 
     assert heard.told == [
         (GROUP_JOINS, {"group": "g"}),
-        (GROUP_ERRORS, {"group": "g", "api": "Heartbeat", "error": "UNKNOWN_MEMBER_ID"}),
+        (GROUP_ERRORS, {"group": "g", "api": "JoinGroup", "error": "INVALID_SESSION_TIMEOUT"}),
         (GROUP_LEAVES, {"group": "g", "reason": "the consumer is being closed"}),
     ]
     assert {key.client_id for key in heard.keys} == {client.client_id}

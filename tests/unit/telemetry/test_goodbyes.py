@@ -191,6 +191,18 @@ def test_a_lost_client_that_is_back_in_time_is_not_told(broker: TelemetryBroker)
     assert broker.lost == []
 
 
+def test_a_client_with_a_torn_connection_and_another_one_is_not_lost(broker: TelemetryBroker) -> None:
+    told = pushing(broker, "a")
+    broker.clock.advance(INTERVAL_MS)
+    broker.push(told, connection_id="b")
+    close(broker, "a", in_order=False)
+
+    broker.clock.advance(2 * WAIT_MS)
+
+    assert broker.lost == []
+    assert broker.manager.goodbyes.lost == {}
+
+
 def test_each_new_instance_takes_the_place_of_one(broker: TelemetryBroker) -> None:
     lost = [pushing(broker, name) for name in ("a", "b")]
     close(broker, "a", "b", in_order=False)

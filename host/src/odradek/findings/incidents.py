@@ -87,7 +87,7 @@ def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], obj
             op=">=",
             threshold=2.0,
             unit="answers in a minute",
-            source="twice: after a broker's restart members are once not known",
+            source="twice: one may be the end of a client whose place another one takes",
             advice="INCONSISTENT_GROUP_PROTOCOL: members have no assignor in common. FENCED_INSTANCE_ID: two "
             "clients have the same group.instance.id. GROUP_AUTHORIZATION_FAILED: an ACL is missing.",
         ),

@@ -197,7 +197,10 @@ class Goodbyes:
         self.lost_count += 1
 
     def told(self, seen: Seen, why: str) -> None:
-        """A lost client has not come back in time."""
+        """A lost client has not come back in time, unless it goes on by another connection."""
+        if any(each.instance_id == seen.instance_id for each in self.open.values()):
+            self.forget(seen)
+            return
         seen.task = self.timer.schedule(self.clock.monotonic_ms() + KEEP_MS, lambda: self.forget(seen))
         self.tell(seen, why)
 

@@ -18,8 +18,20 @@ LEAVE_GROUP: Final = 13
 SYNC_GROUP: Final = 14
 CONSUMER_GROUP_HEARTBEAT: Final = 68
 OF_MEMBERS: Final = frozenset({JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT})
-USUAL: Final = frozenset(
-    {ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.REBALANCE_IN_PROGRESS} | RETRIABLE
+EXPULSIONS: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.UNRELEASED_INSTANCE_ID,
+    }
+)
+"""After them a member joins again, which is counted: all do so when their coordinator has restarted."""
+USUAL: Final = (
+    frozenset({ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED, ErrorCode.REBALANCE_IN_PROGRESS})
+    | EXPULSIONS
+    | RETRIABLE
 )
 """Answers of the life of every member, and those after which it tries again."""
 FIRST_JOIN: Final = "need to re-join with the given member-id"
