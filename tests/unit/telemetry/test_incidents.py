@@ -180,6 +180,21 @@ def test_a_client_that_has_said_goodbye_does_not_come_back(scene: Scene) -> None
     assert [each.payload.client_instance_id == instance_id for each in scene.records] == [False]
 
 
+def test_an_observed_client_whose_end_others_have_told_does_not_come_back(scene: Scene) -> None:
+    connection = scene.incidents.connection(STRANGER, bytes(16))
+    scene.incidents.known = lambda key: Known(connection, (("observed", "true"),))
+    scene.happens()
+    scene.clock.advance(CHECK_MS)
+    assert len(scene.taken()) == 1
+
+    scene.incidents.known = lambda key: None
+    scene.happens()
+    scene.clock.advance(REPEAT_MS)
+    scene.clock.advance(QUIET_MS + CHECK_MS)
+
+    assert scene.taken() == []
+
+
 def test_an_observed_client_that_is_reported_keeps_its_labels_and_its_life(scene: Scene) -> None:
     scene.happens()
     connection = scene.incidents.connection(STRANGER, bytes(16))

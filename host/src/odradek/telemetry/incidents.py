@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final, NamedTuple
 
 from odradek.findings.incidents import LOST
@@ -86,8 +85,8 @@ class Account:
     """Incidents that last: the time that the sums have, and that of their end, on the monotonic clock."""
     pending: bool = False
     """There are incidents that are not written."""
-    pushed: bool = False
-    """The last record was one of a client that pushes."""
+    followed: bool = False
+    """The client pushes, or is reported: others tell the end of its life."""
     told: bool = False
     """A record says that the client is there, and none that it has gone."""
 
@@ -227,8 +226,14 @@ class Incidents:
         """Write the sums of a client, and begin new ones."""
         now_ms = self.clock.now_ms()
         seen = self.pushing(account)
-        if account.pushed and seen is None:
-            account.lasting.clear()  # it has gone
+        known = self.known(account.key) if seen is None else None
+        is_followed = seen is not None or known is not None
+        if not is_followed and (account.followed or self.is_lost(account.key)):
+            # Others have told its end: it must not come back to life.
+            account.lasting.clear()
+            account.sums, account.pending = dict.fromkeys(account.sums, 0), False
+            return
+        account.followed = is_followed
         self.pass_time(account)
         window = Window(account.since_ms, max(now_ms, account.since_ms))
         points: dict[str, dict[Attributes, int | float]] = {}
@@ -239,11 +244,17 @@ class Incidents:
             window.sum(metric, "", values)
         interval_ms = REPEAT_MS
         if window.metrics:
-            write = partial(self.write_observed, account) if seen is None else partial(self.write_own, seen)
-            interval_ms = write(window)
+            interval_ms = (
+                self.write_observed(account, known, window) if seen is None else self.write_own(seen, window)
+            )
         account.sums = dict.fromkeys(account.sums, 0)
-        account.since_ms, account.pending, account.pushed = now_ms, bool(account.lasting), seen is not None
+        account.since_ms, account.pending = now_ms, bool(account.lasting)
         account.due_ms = self.clock.monotonic_ms() + min(interval_ms, REPEAT_MS)
+
+    def is_lost(self, key: ClientKey) -> bool:
+        """Whether an observed client is lost, and waited for."""
+        lost = self.goodbyes.lost.get((key.principal, key.client_id, True), {})
+        return bool(lost) and key.instance_id(self.origin) in lost
 
     def pass_time(self, account: Account) -> None:
         """Add the time that has passed to the sums."""
@@ -296,13 +307,12 @@ class Incidents:
             window.sum(LOST, "", {(("why", why),): 1})
             self.write_own(seen, window)
 
-    def write_observed(self, account: Account, window: Window) -> int:
+    def write_observed(self, account: Account, known: Known | None, window: Window) -> int:
         """Write a record of a client that does not push. Returns its push interval in milliseconds."""
-        known = self.known(account.key)
         instance, context = self.observed(account, known)
         resource = (("observed", "true"),) if known is None else known.resource
         self.source.offer(instance, context, window.payload(resource, SCOPE), terminating=False)
-        account.told = True
+        account.told = known is None
         return instance.push_interval_ms
 
     def observed(self, account: Account, known: Known | None) -> tuple[ClientMetricsInstance, RequestContext]:

@@ -320,8 +320,8 @@ class PairAccount:
 
     def closed(self, by: CloseCause, outstanding: Iterable[int], in_order: bool) -> None:
         if self.client is None:
-            if not self.rows:
-                return  # a connection without a request, such as a health check
+            if self.rows.keys() <= OPENING:
+                return  # such as a health check, or a login that failed
             self.clients.bind(self)
         for api_key in outstanding:
             self.row(api_key).fail(DISCONNECTED)
