@@ -17,6 +17,7 @@ def test_all_declared_metrics_and_no_others_have_rows(tmp_path: Path) -> None:
         "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0",
         *Files(tmp_path).settings,
         "subscriptions.all.metrics=*",
+        "telemetry.lag=all",
         "plugins.otlp.endpoint=http://127.0.0.1:1",
         "plugins.otlp.temporality=cumulative",
         f"plugins.otlp.totals.file={tmp_path / 'totals.db'}",
