@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.telemetry import topology as room
-from odradek.telemetry.topology import Client, Topology, merged
+from odradek.telemetry.topology import UNNAMED_MS, Client, Topology, merged
 
 ID = b"\1" * 16
 NO_NAMES: dict[bytes, str] = {}
@@ -52,12 +52,21 @@ def test_a_topic_whose_name_is_not_known_yet_gets_it_later(monkeypatch: pytest.M
     topology = Topology(10, names.get)
     topology.note(APP, ID, writes=True, now_ms=100)
     topology.note(APP, b"2" * 16, writes=True, now_ms=100)
-    topology.name_topics()
+    topology.name_topics(200)
     assert uses(topology) == []
 
     names |= {ID: "orders", b"2" * 16: "more"}
-    topology.name_topics()
+    topology.name_topics(300)
     assert uses(topology) == [("orders", "write", 100, 100)]
+    assert topology.unnamed == {}
+
+
+def test_a_topic_that_nobody_names_is_forgotten() -> None:
+    topology = Topology(10, NO_NAMES.get)
+    topology.note(APP, ID, writes=True, now_ms=100)
+    topology.name_topics(100 + UNNAMED_MS)
+    assert len(topology.unnamed) == 1
+    topology.name_topics(101 + UNNAMED_MS)
     assert topology.unnamed == {}
 
 

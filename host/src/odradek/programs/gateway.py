@@ -279,7 +279,7 @@ class Gateway:
             self.pairs.learned(*node)
         self.topic_names.learn(state.topic_names)
         if state.topic_names and self.topology is not None:
-            self.topology.name_topics()
+            self.topology.name_topics(self.clock.now_ms())
         cluster = self.spine.cluster
         if state.cluster_id is not None and state.cluster_id != cluster.cluster_id:
             cluster.cluster_id = state.cluster_id

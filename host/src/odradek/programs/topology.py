@@ -31,7 +31,7 @@ class TopologyLooks:
     def start(self) -> None:
         """Look, now and from now on."""
         if not self.stopped:
-            self.topology.name_topics()
+            self.topology.name_topics(self.clock.now_ms())
             self.steps.run(self.look(), lambda _outcome: self.later())
 
     def later(self) -> None:

@@ -16,6 +16,7 @@ from odradek.settings.setting import setting
 
 LOOK_MS: Final = 10_000
 """How often it is looked at who uses what: the last use of a topic is known to this time."""
+UNNAMED_MS: Final = 60_000
 MOST_UNNAMED: Final = 10_000
 """Uses of topics whose names are not known yet."""
 TIMES: Final = ("first_ms", "last_ms")
@@ -106,11 +107,12 @@ class Topology:
             self.uses.popitem(last=False)
             self.dropped += 1
 
-    def name_topics(self) -> None:
-        """Look up the names of topics again that were not known."""
+    def name_topics(self, now_ms: int) -> None:
+        """Look up the names of topics again that were not known; forget those that nobody names."""
         unnamed, self.unnamed = self.unnamed, {}
         for (client, topic, writes), then_ms in unnamed.items():
-            self.note(client, topic, writes=writes, now_ms=then_ms)
+            if now_ms - then_ms <= UNNAMED_MS:
+                self.note(client, topic, writes=writes, now_ms=then_ms)
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """The uses, most recent first. May be called on another thread."""

@@ -115,6 +115,19 @@ def test_the_readings_of_a_member_of_a_group_outlive_it_for_a_minute() -> None:
     assert list(stage.observation.readings()) == []
 
 
+def test_connections_that_have_ended_leave_nothing() -> None:
+    """Also if nobody asks for the readings."""
+    scene = Scene()
+    watch = scene.observation.fetch_watch
+    assert watch is not None
+    for _ in range(5):
+        pair = scene.stage.pair("app")
+        pair.send(fetch_request("orders"), 11)
+        pair.close()
+        scene.stage.clock.advance(CLOSED_MS // 2)
+        assert len(watch.closed) <= 3
+
+
 def topics_of(stage: Stage) -> dict[str, dict[str, float]]:
     """The sums by topic of the next windows, by metric."""
     points, start = stage.ended(), OWN + "topic."

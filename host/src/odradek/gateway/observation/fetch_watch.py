@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from odradek.gateway.observation.client_account import ClientAccount
@@ -21,7 +22,8 @@ class FetchWatch:
     def __init__(self, clock: Clock, observer: str) -> None:
         self.clock = clock
         self.observer = observer
-        self.closed: list[tuple[Reader, Reading]] = []
+        self.closed: deque[tuple[Reader, Reading]] = deque()
+        """In the order of their ends."""
 
     def opened(self) -> FetchReads:
         """The requests of a connection that sends its first one."""
@@ -31,8 +33,15 @@ class FetchWatch:
         """A connection has ended. What it read is shown for a while."""
         reading = reads.look()
         reading.closed_ms = self.clock.monotonic_ms()
+        self.forget()
         if reading.offsets:
             self.closed.append((self.reader(account), reading))
+
+    def forget(self) -> None:
+        """Forget connections that have ended some time ago."""
+        now_ms = self.clock.monotonic_ms()
+        while self.closed and self.closed[0][1].is_over(now_ms):
+            self.closed.popleft()
 
     def reader(self, account: ClientAccount) -> Reader:
         """A client as a reader."""
@@ -49,9 +58,8 @@ class FetchWatch:
 
     def readings(self, accounts: Iterable[ClientAccount]) -> Iterator[tuple[Reader, Reading]]:
         """What each connection reads now, one after the other."""
-        now_ms = self.clock.monotonic_ms()
-        self.closed = [each for each in self.closed if not each[1].is_over(now_ms)]
-        yield from self.closed
+        self.forget()
+        yield from list(self.closed)
         for account in accounts:
             for reads in [pair.fetches for pair in account.pairs if pair.fetches is not None]:
                 yield self.reader(account), reads.look()
