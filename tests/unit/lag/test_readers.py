@@ -81,8 +81,6 @@ def test_unknown_topics_and_too_many_positions_are_left_out() -> None:
 @pytest.mark.parametrize("granularity", Granularity)
 def test_the_points_of_a_client(granularity: Granularity) -> None:
     ends = Ends(0, 50, 40)
-    assert ends.seen_by(read_committed=True) == Ends(0, 40, 40)
-    assert ends.seen_by(read_committed=False) is ends
     lags = [PartitionLag(index, 30, standing(30, ends), 2_000 * (index + 1)) for index in (1, 0)]
     found = [
         ("t", lags[0], Position(30, False, 1_000, True)),

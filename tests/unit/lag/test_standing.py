@@ -43,3 +43,10 @@ def test_markers_of_transactions_are_no_lag() -> None:
 def test_offsets_that_no_broker_means_are_not_valid(ends: Ends) -> None:
     assert OPEN_LOG.is_valid
     assert not ends.is_valid
+
+
+def test_for_a_reader_of_committed_records_the_last_stable_offset_is_the_end() -> None:
+    ends = Ends(0, 50, 40)
+
+    assert ends.seen_by(read_committed=True) == Ends(0, 40, 40)
+    assert ends.seen_by(read_committed=False) is ends
