@@ -63,6 +63,8 @@ class Told:
     """Nothing is told from this second on."""
     of: str = ""
     """The client that is sick."""
+    many_of: str = ""
+    """What several sick clients have in common; empty if only one is sick."""
     begins_s: float = 300
     """It is well until this second."""
 
@@ -272,6 +274,42 @@ SICK: Final = (
         ),
         told=Told(id="behind", of="a", by_s=300 + 210, alert_by_s=300 + 1_400, over_s=None),
         until_s=1_790,
+    ),
+    ClientLife(
+        name="a-group-behind",
+        actors=(
+            *OTHERS,
+            consumer("well"),
+            *(lag(f"slow-{number}", since(300, 384, 1_800), since(0, 16)) for number in range(5)),
+        ),
+        told=Told(id="behind", of="slow", many_of="billing", by_s=300 + 210, alert_by_s=300 + 1_400),
+        until_s=1_790,
+    ),
+    ClientLife(
+        name="a-slow-broker",
+        actors=(
+            consumer("search-1", "search"),
+            *(
+                but(
+                    producer(f"slow-{number}"),
+                    {
+                        "producer.node.request.latency.avg": between(300, 900, 2_000),
+                        "producer.node.request.latency.max": between(300, 900, 9_000),
+                    },
+                    node_id="node-1",
+                )
+                for number in range(5)
+            ),
+        ),
+        told=Told(
+            id="slow-broker",
+            of="slow",
+            many_of="node-1",
+            by_s=300 + 160,
+            alert_by_s=300 + 300,
+            over_s=900 + 160,
+        ),
+        until_s=1_300,
     ),
     ClientLife(
         name="stuck",

@@ -12,7 +12,7 @@ from contrib.grafana.rule_tests import labeled
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.temporality.clients import silence_ms
-from support.client_lives import Actor, ClientLife
+from support.client_lives import Actor, ClientLife, Told
 
 Way = Literal["scrape", "remote-write"]
 STEP_S: Final = 10
@@ -77,10 +77,16 @@ def samples(values: dict[float, float], closes: bool, life: ClientLife, way: Way
     return " ".join(found)
 
 
+def alert_name(told: Told) -> str:
+    """The alert about a client, or about what several have in common."""
+    begin = "KafkaClients" if told.many_of and told.id != "slow-broker" else "KafkaClient"
+    return begin + "".join(map(str.capitalize, told.id.split("-")))
+
+
 def asked(life: ClientLife, end_s: int) -> Iterator[dict[str, Any]]:
     """The alerts that have fired until the end, and those that fire at some times."""
     told = life.told
-    name = "" if told is None else "KafkaClient" + "".join(map(str.capitalize, told.id.split("-")))
+    name = alert_name(told) if told is not None else ""
     fired = [{"labels": labeled("", {"alertname": name}), "value": 1}] if told is not None else []
     yield {
         "expr": f'group by (alertname) (count_over_time(ALERTS{{alertstate="firing"}}[{end_s}s]))',

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek.findings.troubles import Kind
-from odradek_console.engine.findings import Finding
+from odradek_console.causes import causes_of, told
+from odradek_console.engine.client_entry import State
+from odradek_console.pictures import client_row
 from support.client_lives import HEALTHY, SICK, Actor, ClientLife
 from support.watched_clients import WatchedClients, level, ms, total
 
@@ -42,8 +43,8 @@ def pushes(life: ClientLife) -> list[tuple[float, float, Actor]]:
     return sorted(found, key=lambda each: each[0])
 
 
-def lived(life: ClientLife) -> Iterator[tuple[float, WatchedClients, dict[str, list[Finding]]]]:
-    """The scenario, with what is found of each client by second."""
+def lived(life: ClientLife) -> Iterator[tuple[float, set[tuple[str, str]]]]:
+    """The scenario: by second what a person is told, and of whom."""
     clients, waiting = WatchedClients(), pushes(life)
     for at in range(EVERY_S, int(life.until_s) + 100, EVERY_S):
         while waiting and waiting[0][0] <= at:
@@ -56,45 +57,38 @@ def lived(life: ClientLife) -> Iterator[tuple[float, WatchedClients, dict[str, l
                 group_id=actor.group or None,
                 interval_s=life.interval_s,
                 terminating=when == actor.end and not actor.is_killed,
-                client_software_version="4.3.1",
+                principal=f"User:{actor.name}",
+                client_address=f"host-of-{actor.name}",
             )
+        known = clients.fleet.clients.values()
+        rows = [client_row(clients.fleet, each, ms(at)) for each in known]
+        causes = causes_of(rows)
         yield (
             at,
-            clients,
-            {
-                each.entry.client_id: [
-                    found for found in clients.fleet.findings(each, ms(at)) if found.kind != Kind.NOTE
-                ]
-                for each in clients.fleet.clients.values()
-                if at <= life.until_s or each.entry.terminated
+            {(each.value, each.id) for each in causes}
+            | {
+                (row.client_id, each)
+                for row in told(rows, causes)
+                for each in row.findings
+                if at <= life.until_s or row.state is State.GONE
             },
         )
 
 
 @pytest.mark.parametrize("life", LIVES, ids=lambda life: life.name)
 def test_a_healthy_life_has_no_findings(life: ClientLife) -> None:
-    told = {
-        (at, client, each.id)
-        for at, _, found in lived(life)
-        for client, findings in found.items()
-        for each in findings
-    }
-
-    assert told == set()
+    assert {(at, *each) for at, found in lived(life) for each in found} == set()
 
 
 @pytest.mark.parametrize("life", TOLD, ids=lambda life: life.name)
 def test_a_sick_life_has_one_finding(life: ClientLife) -> None:
-    assert life.told is not None
-    told, by_time = set(), {}
-    for at, _, found in lived(life):
-        by_time[at] = {(client, each.id) for client, findings in found.items() for each in findings}
-        told |= by_time[at]
+    sick = life.told
+    assert sick is not None
 
-    expected = {(life.told.of, life.told.id)}
-    assert told == expected
+    by_time = {at: found for at, found in lived(life) if at <= life.until_s}
+
+    assert set.union(*by_time.values()) == {(sick.many_of or sick.of, sick.id)}
     seen = [at for at, each in by_time.items() if each]
-    assert life.told.begins_s <= seen[0] <= life.told.by_s
-    last = life.told.over_s or life.until_s
-    assert all(by_time[at] for at in by_time if seen[0] <= at <= min(last, life.until_s) - 450)
-    assert not any(by_time[at] for at in by_time if life.told.over_s and at >= life.told.over_s)
+    assert sick.begins_s <= seen[0] <= sick.by_s
+    assert all(by_time[at] for at in by_time if seen[0] <= at <= (sick.over_s or life.until_s) - 450)
+    assert not any(by_time[at] for at in by_time if sick.over_s and at >= sick.over_s)

@@ -10,9 +10,11 @@ from odradek.findings.troubles import (
     CONSUMER,
     DEFECTS,
     JAVA,
+    NOT_A_BROKER,
     OURS,
     OVERSIZE,
     PRODUCER,
+    THROTTLED,
     TROUBLES,
     UNEVEN,
     UNSUPPORTED,
@@ -122,3 +124,34 @@ HINTS: Final[tuple[Trouble, ...]] = (
 )
 """Troubles without an alarm: a person who looks at a client sees them."""
 FINDINGS: Final = (*TROUBLES, *HINTS)
+SLOW_MS: Final = 1_000.0
+"""Mean latency of the requests to a slow broker."""
+SHARED: Final = tuple(
+    Trouble(
+        id="slow-broker",
+        question="Is the broker slow, or a client?",
+        kind=Kind.SHARED,
+        metrics=everywhere(role + "node.request.latency.avg"),
+        labels=("node_id",),
+        threshold=SLOW_MS,
+        unit="ms",
+        unless=THROTTLED,
+        skip=NOT_A_BROKER,
+        found_s=30.0,
+        source=f"the majority of its clients; 1 000 ms: {OURS}",
+        advice="Look at the broker: disk, garbage collection, replication. The clients are not the cause.",
+    )
+    for role in (PRODUCER, CONSUMER)
+)
+"""Troubles that mean something only if most clients of a broker have them."""
+EXPLAINS: Final = {
+    "slow-broker": (
+        "slow-produce-requests",
+        "slow-consume-requests",
+        "retries",
+        "buffer-nearly-full",
+        "long-queue",
+        "slow-commits",
+    )
+}
+"""The troubles of clients that a cause explains."""

@@ -63,6 +63,8 @@ class Kind(StrEnum):
     FINDING = "finding"
     NOTE = "note"
     """Worth knowing, but no trouble, and never an alarm."""
+    SHARED = "shared"
+    """No trouble of one client, but of what many have in common."""
 
 
 class Condition(NamedTuple):

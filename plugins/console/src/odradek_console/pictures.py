@@ -9,16 +9,19 @@ from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import ROLES
-from odradek.findings.hints import FINDINGS
+from odradek.findings.hints import FINDINGS, SHARED
 from odradek.findings.troubles import Kind
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import REFUSALS, State
 from odradek_console.engine.client_series import ClientSeries, Place
+from odradek_console.engine.findings import Finding
 from odradek_console.engine.fleet import Fleet
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import Point
-from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow
+from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow, TroubleRow
 
+LATENCIES: Final = tuple(metric for each in SHARED for metric in set(each.metrics.values()))
+"""Metrics that clients tell by broker."""
 MOST_PEERS: Final = 100
 MOST_OTHERS: Final = 50
 
@@ -27,7 +30,7 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
     entry = client.entry
     place = entry.connections[-1] if entry.connections else None
     group = entry.group_id
-    found = fleet.findings(client, now_ms)
+    found = fleet.told(client, now_ms)
     return ClientRow(
         client_instance_id=entry.key,
         client_id=entry.client_id,
@@ -54,9 +57,26 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         last_error=error_name(entry.last_error),
         payload_bytes=entry.payload_bytes,
         series=len(client.history.roles),
-        findings=tuple(dict.fromkeys(each.id for each in found if each.kind != Kind.NOTE)),
+        findings=tuple(dict.fromkeys(each.id for each in found if each.kind not in (Kind.NOTE, Kind.SHARED))),
         notes=tuple(dict.fromkeys(each.id for each in found if each.kind == Kind.NOTE)),
+        causes=(),
+        troubles=tuple(trouble_row(each) for each in found if each.kind != Kind.NOTE),
+        brokers=brokers_of(fleet.series(client)),
     )
+
+
+def trouble_row(finding: Finding) -> TroubleRow:
+    broker = dict(finding.labels).get("node_id", "")
+    return TroubleRow(
+        id=finding.id, since_ms=finding.since_ms, broker=broker, is_shared=finding.kind is Kind.SHARED
+    )
+
+
+def brokers_of(series: ClientSeries | None) -> tuple[str, ...]:
+    """The node ids in the series of a client."""
+    places = series.places if series is not None else {}
+    found = {dict(each.labels).get("node_id", "") for name in LATENCIES for each in places.get(name, ())}
+    return tuple(sorted(each for each in found if each))
 
 
 def error_name(code: int) -> str:

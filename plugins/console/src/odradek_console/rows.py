@@ -11,6 +11,18 @@ from odradek_console.json_form import JsonRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TroubleRow(JsonRow):
+    """A trouble of a client, which others may have, too."""
+
+    id: str
+    since_ms: int
+    broker: str
+    """The node id of the broker that it is about; empty for others."""
+    is_shared: bool
+    """Whether it is a trouble only if most clients of the broker have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow(JsonRow):
     """A client instance in a list."""
 
@@ -44,6 +56,12 @@ class ClientRow(JsonRow):
     """Ids of its findings."""
     notes: tuple[str, ...]
     """Ids of what is worth knowing, but no trouble."""
+    causes: tuple[str, ...]
+    """What explains further findings, in words: most clients of a broker or a group have them."""
+    troubles: tuple[TroubleRow, ...]
+    """All findings, also those that a cause explains."""
+    brokers: tuple[str, ...]
+    """The node ids of the brokers that it talks to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
 from odradek.client.admin import AdminClient
+from odradek_console.causes import Cause, causes_of, told
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import Places, State
 from odradek_console.engine.client_series import ShapeCounts
@@ -89,7 +90,12 @@ class View:
         """The clients that are wanted, the one that pushed last at the end."""
         now_ms = self.now_ms()
         rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
-        return [row for row in rows if wanted(row)]
+        return [row for row in told(rows, causes_of(rows)) if wanted(row)]
+
+    def causes(self) -> list[Cause]:
+        """What explains the troubles of several clients, that of the most clients first."""
+        now_ms = self.now_ms()
+        return causes_of(self.in_turns(lambda some: self.rows.rows(some, now_ms)))
 
     def in_turns(self, make: Callable[[Sequence[Client]], Iterable[Made]]) -> list[Made]:
         """The rows of all clients, made for some at a time, so that the reader and other pages can go on."""
@@ -103,11 +109,12 @@ class View:
 
     def figures(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[FiguresRow]:
         """The clients that are wanted, each with the few values that matter most."""
-        now_ms = self.now_ms()
+        rows = {row.client_instance_id: row for row in self.clients(wanted)}
 
         def make(clients: Sequence[Client]) -> Iterator[FiguresRow]:
-            for row, each in zip(self.rows.rows(clients, now_ms), clients, strict=True):
-                if wanted(row):
+            for each in clients:
+                row = rows.get(each.entry.key)
+                if row is not None:
                     yield FiguresRow(row=row, figures=figures_of(self.fleet.series(each)))
 
         return self.in_turns(make)

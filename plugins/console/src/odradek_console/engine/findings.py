@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from odradek.findings.hints import FINDINGS
+from odradek.findings.hints import FINDINGS, SHARED
 from odradek.findings.troubles import (
     LIBRDKAFKA,
     STEP_S,
@@ -120,7 +120,7 @@ def findings_of(
         distrusted: Metrics whose values are wrong in this version of the library.
     """
     found: list[Finding] = []
-    for trouble in FINDINGS:
+    for trouble in (*FINDINGS, *SHARED):
         # A standard metric has the same name in every library, also in one that the table does not list.
         metric = trouble.metrics.get(library) or trouble.metrics.get(LIBRDKAFKA)
         if metric is None or not distrusted.isdisjoint((metric, *[each.metric for each in trouble.also])):

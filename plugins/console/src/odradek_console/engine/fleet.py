@@ -219,8 +219,12 @@ class Fleet:
 
     def findings(self, client: Client, now_ms: int) -> list[Finding]:
         """The troubles of a client, and notes about it."""
+        return [each for each in self.told(client, now_ms) if each.kind is not Kind.SHARED]
+
+    def told(self, client: Client, now_ms: int) -> list[Finding]:
+        """Also what means something only if many have it."""
         found = self.going_on(client, now_ms)
-        shown = {(each.id, each.labels): each for each in found}
+        shown = {(each.id, each.labels): each for each in found if each.kind is not Kind.SHARED}
         for key, before in client.shown.items():
             ended_ms = before.ended_ms or now_ms
             if key not in shown and before.kind != Kind.NOTE and now_ms - ended_ms < ENDED_MS:

@@ -182,8 +182,8 @@ def fact(key: str, value: str, width: int) -> Iterator[str]:
 
 
 def told(row: ClientRow) -> str:
-    """The findings of a client, and notes in brackets."""
-    return ", ".join((*row.findings, *(f"({each})" for each in row.notes)))
+    """The findings of a client, what explains others, and notes in brackets."""
+    return ", ".join((*row.causes, *row.findings, *(f"({each})" for each in row.notes)))
 
 
 def finding_lines(findings: Sequence[Finding], width: int, indent: int = 0) -> Iterator[str]:

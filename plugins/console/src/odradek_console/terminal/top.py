@@ -104,9 +104,10 @@ def columns(now_ms: int) -> list[Column[FiguresRow]]:
 
 def findings(each: FiguresRow) -> str:
     """Its findings; its state if that matters more."""
+    found = [*each.row.causes, *each.row.findings]
     if each.row.state is State.LIVE:
-        return ", ".join(each.row.findings)
-    return ", ".join([str(each.row.state), *[found for found in each.row.findings if found != "silent"]])
+        return ", ".join(found)
+    return ", ".join([str(each.row.state), *[name for name in found if name != "silent"]])
 
 
 def picture(

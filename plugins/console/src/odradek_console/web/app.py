@@ -74,6 +74,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
     f"/api/v1/{each.name}": each
     for each in (
         fleet.CLIENTS,
+        fleet.CAUSES,
         subscriptions.SUBSCRIPTIONS,
         subscriptions.CHANGES,
         quotas.QUOTAS,

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from odradek_console.causes import Cause
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import console_of
 from odradek_console.web.render import page, picture, table_routes, utc
@@ -34,6 +35,7 @@ CLIENTS: Final[Table[ClientRow]] = Table(
         ),
         Column(id="state", heading="State", value=lambda row: str(row.state), groups=True),
         Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
+        Column(id="causes", heading="Causes", value=lambda row: row.causes, groups=True),
         Column(id="notes", heading="Notes", value=lambda row: row.notes, groups=True),
         Column(
             id="software",
@@ -81,17 +83,38 @@ CLIENTS: Final[Table[ClientRow]] = Table(
 )
 
 
+CAUSES: Final[Table[Cause]] = Table(
+    name="causes",
+    sort="-count",
+    row=Cause,
+    columns=(
+        Column(id="id", heading="Trouble", value=lambda row: row.id, groups=True),
+        Column(id="key", heading="In common", value=lambda row: row.key, groups=True),
+        Column(id="value", heading="Which", value=lambda row: row.value),
+        Column(id="count", heading="Clients", value=lambda row: len(row.clients), number=True),
+        Column(id="well", heading="Well", value=lambda row: row.well, number=True),
+        Column(id="since", heading="Since", value=lambda row: row.since_ms, number=True),
+    ),
+)
+"""What most clients of a broker, a group or the like have."""
+
+
 def fleet(request: Request) -> Response:
-    """The clients, those with findings first."""
+    """The causes, then the clients, those with findings first."""
     state = CLIENTS.state(request.query_params.multi_items())
     rows = console_of(request).view.clients()
+    causes = dict.fromkeys(cause for row in rows for cause in row.causes)
     counts = {
         "clients": len(rows),
         "live": sum(row.state == "live" for row in rows),
         "silent": sum(row.state == "silent" for row in rows),
         "with findings": sum(bool(row.findings) for row in rows),
     }
-    return page(request, "fleet.html", table=picture(CLIENTS, rows, state), counts=counts)
+    return page(request, "fleet.html", table=picture(CLIENTS, rows, state), counts=counts, causes=causes)
 
 
-routes = [Route("/", fleet), *table_routes(CLIENTS, lambda console: console.view.clients())]
+routes = [
+    Route("/", fleet),
+    *table_routes(CLIENTS, lambda console: console.view.clients()),
+    *table_routes(CAUSES, lambda console: console.view.causes()),
+]
