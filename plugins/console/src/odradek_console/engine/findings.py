@@ -155,7 +155,8 @@ def of_series(trouble: Trouble, metric: str, series: ClientSeries, life: Life) -
         run = run_of(trouble, values, keep_ms)
         if not run or run[0][0] < fresh_ms:
             continue  # over, or no longer pushed
-        since_ms = run[-1][0] - (0 if trouble.over_s else life.interval_ms)
+        # What happened once is in all values of a minute, so that the first value stands for no time before it.
+        since_ms = run[-1][0] - (0 if trouble.over_s or trouble.keeps else life.interval_ms)
         if max(run[0][0], life.muted_ms if trouble.keeps else 0) - since_ms < trouble.seen_s * 1000:
             continue
         if trouble.steps and steps_of(trouble, series, group, run[0][0], life) < trouble.steps:
@@ -269,7 +270,7 @@ def over(trouble: Trouble, series: ClientSeries, group: Sequence[Place], life: L
 def counted(trouble: Trouble, series: ClientSeries, place: Place, life: Life) -> Values:
     """The increases of a counter by time."""
     begin_ms = 0 if trouble.kind == Kind.LOSS else life.counted_ms
-    return [each for each in series.values(place) if each[0] >= begin_ms]
+    return [(time_ms, value if time_ms >= begin_ms else 0.0) for time_ms, value in series.values(place)]
 
 
 def increases(values: Values, window_ms: int) -> Values:
