@@ -27,6 +27,7 @@ DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
 FILTERS: Final = (
     "app",
     "address",
+    "causes",
     "client_id",
     "client_instance_id",
     "cluster_id",
@@ -34,6 +35,7 @@ FILTERS: Final = (
     "gateway",
     "group_id",
     "node_id",
+    "notes",
     "owner",
     "principal",
     "software",
