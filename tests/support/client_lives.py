@@ -349,7 +349,7 @@ SICK: Final = (
                 {"producer.produce.throttle.time.avg": between(300, 900, 900)},
             ),
         ),
-        told=Told(id="throttled-produce", of="p", by_s=300 + 220, alert_by_s=300 + 330),
+        told=Told(id="throttled-produce", of="p", by_s=300 + 240, alert_by_s=300 + 330),
         until_s=900,
     ),
     ClientLife(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
-from odradek_console.causes import causes_of, told
+from odradek_console.causes import Causes, told
 from odradek_console.engine.client_entry import State
 from odradek_console.pictures import client_row
 from support.client_lives import HEALTHY, SICK, Actor, ClientLife
@@ -45,7 +45,7 @@ def pushes(life: ClientLife) -> list[tuple[float, float, Actor]]:
 
 def lived(life: ClientLife) -> Iterator[tuple[float, set[tuple[str, str]]]]:
     """The scenario: by second what a person is told, and of whom."""
-    clients, waiting = WatchedClients(), pushes(life)
+    clients, waiting, known_causes = WatchedClients(), pushes(life), Causes()
     for at in range(EVERY_S, int(life.until_s) + 100, EVERY_S):
         while waiting and waiting[0][0] <= at:
             when, before, actor = waiting.pop(0)
@@ -62,7 +62,7 @@ def lived(life: ClientLife) -> Iterator[tuple[float, set[tuple[str, str]]]]:
             )
         known = clients.fleet.clients.values()
         rows = [client_row(clients.fleet, each, ms(at)) for each in known]
-        causes = causes_of(rows)
+        causes = known_causes.at(rows, ms(at))
         yield (
             at,
             {(each.value, each.id) for each in causes}

@@ -15,6 +15,8 @@ from odradek_console.rows import ClientRow, TroubleRow
 LEAST: Final = 3
 """Clients in the same trouble that have a cause in common, if they are more than half."""
 LEAST_MS: Final = 60_000
+KEPT_MS: Final = 120_000
+"""A cause explains for so long what is left of it."""
 Key = tuple[str, str]
 OF_CLIENT: Final[Mapping[str, Callable[[ClientRow], str]]] = {
     "group": lambda row: row.group_id,
@@ -50,6 +52,44 @@ class Cause(JsonRow):
         """For people: ``behind: group billing, 7 of 8 clients``."""
         count = len(self.clients)
         return f"{self.id}: {self.key} {self.value}, {count} of {count + self.well} clients"
+
+
+class Causes:
+    """The causes now, and those of a moment ago that still explain something: clients do not recover at once.
+
+    Not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str, str], tuple[Cause, int]] = {}
+        """By trouble, key and value: the cause, and when it was seen last."""
+
+    def at(self, rows: Sequence[ClientRow], now_ms: int) -> list[Cause]:
+        """The causes of what is wrong with some clients.
+
+        Args:
+            rows: All clients.
+            now_ms: Epoch milliseconds.
+        """
+        found = {(each.id, each.key, each.value): each for each in causes_of(rows)}
+        sick = (
+            {(row.client_instance_id, each.id) for row in rows for each in row.troubles}
+            if self.kept
+            else set()
+        )
+        before = {
+            name: (cause, seen_ms)
+            for name, (cause, seen_ms) in self.kept.items()
+            if name not in found and now_ms - seen_ms < KEPT_MS and explains(cause, sick)
+        }
+        self.kept = before | {name: (each, now_ms) for name, each in found.items()}
+        return [*found.values(), *[cause for cause, _ in before.values()]]
+
+
+def explains(cause: Cause, sick: set[tuple[str, str]]) -> bool:
+    """Whether one of its clients still has a trouble that it explains."""
+    names = (cause.id, *EXPLAINS.get(cause.id, ()))
+    return any((instance, name) in sick for instance in cause.clients for name in names)
 
 
 def causes_of(rows: Sequence[ClientRow]) -> list[Cause]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
 from odradek.client.admin import AdminClient
-from odradek_console.causes import Cause, causes_of, told
+from odradek_console.causes import Cause, Causes, told
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import Places, State
 from odradek_console.engine.client_series import ShapeCounts
@@ -59,6 +59,7 @@ class View:
         self.lock = threading.Lock()
         self.fleet = Fleet(self.settings.limits, self.settings.owners)
         self.rows = KeptRows(self.fleet)
+        self.shared = Causes()
         self.counts = ShapeCounts()
         self.reader = TopicReader(
             connect=connect,
@@ -90,12 +91,16 @@ class View:
         """The clients that are wanted, the one that pushed last at the end."""
         now_ms = self.now_ms()
         rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
-        return [row for row in told(rows, causes_of(rows)) if wanted(row)]
+        with self.lock:
+            causes = self.shared.at(rows, now_ms)
+        return [row for row in told(rows, causes) if wanted(row)]
 
     def causes(self) -> list[Cause]:
         """What explains the troubles of several clients, that of the most clients first."""
         now_ms = self.now_ms()
-        return causes_of(self.in_turns(lambda some: self.rows.rows(some, now_ms)))
+        rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
+        with self.lock:
+            return self.shared.at(rows, now_ms)
 
     def in_turns(self, make: Callable[[Sequence[Client]], Iterable[Made]]) -> list[Made]:
         """The rows of all clients, made for some at a time, so that the reader and other pages can go on."""

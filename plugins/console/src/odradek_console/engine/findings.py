@@ -155,7 +155,7 @@ def of_series(trouble: Trouble, metric: str, series: ClientSeries, life: Life) -
         run = run_of(trouble, values, keep_ms)
         if not run or run[0][0] < fresh_ms:
             continue  # over, or no longer pushed
-        # What happened once is in all values of a minute, so that the first value stands for no time before it.
+        # What happened once is in all values of a minute: the first one stands for no time before it.
         since_ms = run[-1][0] - (0 if trouble.over_s or trouble.keeps else life.interval_ms)
         if max(run[0][0], life.muted_ms if trouble.keeps else 0) - since_ms < trouble.seen_s * 1000:
             continue
