@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,10 +58,11 @@ class Cause(JsonRow):
 class Causes:
     """The causes now, and those of a moment ago that still explain something: clients do not recover at once.
 
-    Not thread-safe.
+    Any thread may ask.
     """
 
     def __init__(self) -> None:
+        self.lock = threading.Lock()
         self.kept: dict[tuple[str, str, str], tuple[Cause, int]] = {}
         """By trouble, key and value: the cause, and when it was seen last."""
 
@@ -72,17 +74,14 @@ class Causes:
             now_ms: Epoch milliseconds.
         """
         found = {(each.id, each.key, each.value): each for each in causes_of(rows)}
-        sick = (
-            {(row.client_instance_id, each.id) for row in rows for each in row.troubles}
-            if self.kept
-            else set()
-        )
-        before = {
-            name: (cause, seen_ms)
-            for name, (cause, seen_ms) in self.kept.items()
-            if name not in found and now_ms - seen_ms < KEPT_MS and explains(cause, sick)
-        }
-        self.kept = before | {name: (each, now_ms) for name, each in found.items()}
+        sick = {(row.client_instance_id, each.id) for row in rows for each in row.troubles}
+        with self.lock:
+            before = {
+                name: (cause, seen_ms)
+                for name, (cause, seen_ms) in self.kept.items()
+                if name not in found and now_ms - seen_ms < KEPT_MS and explains(cause, sick)
+            }
+            self.kept = before | {name: (each, now_ms) for name, each in found.items()}
         return [*found.values(), *[cause for cause, _ in before.values()]]
 
 

@@ -91,16 +91,12 @@ class View:
         """The clients that are wanted, the one that pushed last at the end."""
         now_ms = self.now_ms()
         rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
-        with self.lock:
-            causes = self.shared.at(rows, now_ms)
-        return [row for row in told(rows, causes) if wanted(row)]
+        return [row for row in told(rows, self.shared.at(rows, now_ms)) if wanted(row)]
 
     def causes(self) -> list[Cause]:
         """What explains the troubles of several clients, that of the most clients first."""
         now_ms = self.now_ms()
-        rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
-        with self.lock:
-            return self.shared.at(rows, now_ms)
+        return self.shared.at(self.in_turns(lambda some: self.rows.rows(some, now_ms)), now_ms)
 
     def in_turns(self, make: Callable[[Sequence[Client]], Iterable[Made]]) -> list[Made]:
         """The rows of all clients, made for some at a time, so that the reader and other pages can go on."""
