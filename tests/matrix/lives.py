@@ -87,6 +87,7 @@ class Scene:
         """Whether it changes the place, where several lives wait for the same change."""
         self.sick_s: float | None = None
         """When the trouble began."""
+        self.ended_s = 0.0
 
     def start(self, *, alone: bool = False, name: str = "", **settings: object) -> Member:
         """Start a client and wait until it runs; ``alone`` in a process that can be killed."""
@@ -255,7 +256,7 @@ def killed(scene: Scene) -> None:
 
 
 def killed_in_flight(scene: Scene) -> None:
-    member = scene.start(alone=True, rate=2_000, size=10_000)
+    member = scene.start(alone=True, rate=300, size=10_000)
     scene.live(8)
     member.kill()
     scene.sick()

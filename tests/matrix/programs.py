@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import subprocess
 import threading
@@ -20,6 +21,7 @@ class Program:
 
     command: Sequence[str]
     process: subprocess.Popen[str] = field(init=False)
+    reader: threading.Thread = field(init=False)
     states: dict[str, queue.Queue[str]] = field(default_factory=dict)
     """What a client has become, in order."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -35,7 +37,8 @@ class Program:
             bufsize=1,
             env=same_imports(),
         )
-        threading.Thread(target=self.read, daemon=True).start()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
 
     def read(self) -> None:
         assert self.process.stdout is not None
@@ -64,6 +67,7 @@ class Program:
         """SIGKILL."""
         self.process.kill()
         self.process.wait()
+        self.leave_nothing()
 
     def stop(self) -> None:
         """Close all clients."""
@@ -73,4 +77,14 @@ class Program:
             try:
                 self.process.wait(STOP_S)
             except subprocess.TimeoutExpired:
-                self.kill()
+                self.process.kill()
+                self.process.wait()
+        self.leave_nothing()
+
+    def leave_nothing(self) -> None:
+        """Close the pipes of a process that has ended."""
+        self.reader.join()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):  # what it was told last may not have reached it
+                pipe.close()

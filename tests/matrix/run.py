@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from matrix.lives import Scene
+from matrix.lives import TOLD_S, Scene
 from matrix.place import Place
 from matrix.programs import Program
 from matrix.table import LIVES, Cell
 from matrix.watch import OUTLETS, SEEN, Ring
 
 TAIL_S: Final = 100.0
-"""After the last life: who has closed must not be taken for dead."""
+"""After the end of a life: who has closed must not be taken for dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Outcome:
         return [outlet for outlet in OUTLETS if outlet not in seen]
 
     def is_right(self, outlet: str) -> bool:
-        """Whether an outlet told what it had to, and nothing else."""
+        """Whether an outlet told what it had to, in time, and nothing else."""
         wanted, found = LIVES[self.cell.life].rings, self.ids(outlet)
         if self.failure:
             return False
         if wanted:
-            return len(found) == 1 and found.keys() <= wanted
+            return len(found) == 1 and found.keys() <= wanted and max(found.values()) <= TOLD_S
         return not found and outlet not in self.unseen
 
 
@@ -83,14 +83,24 @@ def programs(commands: Mapping[str, Sequence[str]]) -> Iterator[Programs]:
             each.stop()
 
 
-def lived(place: Place, cells: Sequence[Cell], programs: Programs, tail_s: float = TAIL_S) -> list[Outcome]:
-    """Live them side by side."""
+def lived(
+    place: Place,
+    cells: Sequence[Cell],
+    programs: Programs,
+    tail_s: float = TAIL_S,
+    sick_tail_s: float = TAIL_S,
+) -> list[Outcome]:
+    """Live them side by side, and watch each for some seconds after its end."""
     scenes = [Scene(each.name, each.kind, place, programs) for each in cells]
     scenes[0].is_first = True
     begin_s = time.monotonic()
     with ThreadPoolExecutor(len(cells)) as pool:
         failures = list(pool.map(lambda pair: live(*pair), zip(cells, scenes, strict=True)))
-    time.sleep(tail_s)
+    ends_s = [
+        scene.ended_s + (sick_tail_s if LIVES[cell.life].rings else tail_s)
+        for cell, scene in zip(cells, scenes, strict=True)
+    ]
+    time.sleep(max(0.0, max(ends_s) - time.monotonic()))
     outcomes = []
     for cell, scene, failure in zip(cells, scenes, failures, strict=True):
         since_s = scene.sick_s or begin_s
@@ -114,4 +124,5 @@ def live(cell: Cell, scene: Scene) -> str:
     finally:
         scene.feed(on=False)
         scene.close()
+        scene.ended_s = time.monotonic()
     return ""
