@@ -234,7 +234,7 @@ def restarts(program: str) -> Callable[[Scene], None]:
 def slow_application(scene: Scene) -> None:
     member = scene.start()
     scene.live(5)
-    member.change(work_ms=400)
+    member.change(work_ms=70)
     scene.sick()
     scene.until_told()
 
