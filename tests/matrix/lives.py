@@ -117,9 +117,12 @@ class Scene:
     def live(self, seconds: float) -> None:
         time.sleep(seconds)
 
-    def feed(self, *, on: bool = True) -> None:
-        """Let records come to the topic, 20 a second, or end that."""
-        (self.place.feeder.fed.add if on else self.place.feeder.fed.discard)(self.topic)
+    def feed(self, *, on: bool = True, rate: int = 20) -> None:
+        """Let records come to the topic, some per second, or end that."""
+        if on:
+            self.place.feeder.fed[self.topic] = rate // 20
+        else:
+            self.place.feeder.fed.pop(self.topic, None)
 
     def sick(self) -> None:
         self.sick_s = time.monotonic()
@@ -234,7 +237,8 @@ def restarts(program: str) -> Callable[[Scene], None]:
 def slow_application(scene: Scene) -> None:
     member = scene.start()
     scene.live(5)
-    member.change(work_ms=70)
+    scene.feed(rate=400)
+    member.change(work_ms=62)
     scene.sick()
     scene.until_told()
 
