@@ -12,7 +12,8 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,7 @@ PRODUCERS: Final = 3
 """Members of each application: eight kinds of consumers and six of producers are fifty clients."""
 PAUSE_S: Final = 2.0
 SETTLE_S: Final = 15.0
+SHOWN: Final = 5
 
 
 def started(kind_number: int, place: Place, programs: Programs) -> Scene:
@@ -87,9 +89,14 @@ def rung(place: Place, since_s: float) -> set[Ring]:
     }
 
 
-def lines(title: str, rings: set[Ring]) -> list[str]:
-    found = sorted(f"{ring.outlet}: {ring.id} {' '.join(filter(None, ring.subject))}" for ring in rings)
-    return [f"{title}: {len(found)}", *(f"  {each}" for each in found)]
+def lines(title: str, rings: set[Ring]) -> Iterator[str]:
+    """How many clients or groups ring, by outlet and finding, with the names of some."""
+    yield f"{title}: {len(rings)}"
+    for what, some in sorted(Counter((ring.outlet, ring.id) for ring in rings).items()):
+        names = sorted(
+            {ring.subject[0] or ring.subject[1] for ring in rings if (ring.outlet, ring.id) == what}
+        )
+        yield f"  {' '.join(what)}: {some}, {', '.join(names[:SHOWN])}"
 
 
 def main() -> int:
