@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from odradek.client.errors import ClientError
+from odradek.findings.presets import PRESETS
 from odradek_console.cluster_rows import QuotaRow, SubscriptionRow
 from odradek_console.reading.applied_quotas import applied_quotas
 from odradek_console.reading.cluster_view import ClusterView
@@ -136,6 +137,24 @@ def test_each_missing_value_has_a_reason(pages: TestClient) -> None:
     assert "largest: no values yet" in java
     assert "Not reported by this library" in librdkafka  # records consumed
     assert "No subscription matches it, so it is told to push nothing." in librdkafka
+
+
+def test_a_preset_stands_for_its_metrics(
+    pages: TestClient, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = SubscriptionRow(
+        name="mine",
+        metrics=",".join(PRESETS["essential"].metrics),
+        interval_ms=10_000,
+        match="",
+        lease_end_s=None,
+    )
+    monkeypatch.setattr(cluster, "subscriptions", lambda: [row])
+
+    found = text_of(pages, "/clients/orders-1")
+
+    assert "It is told to push the metrics of the preset essential, every 10s." in found
+    assert "<td>mine</td><td>essential</td>" in found
 
 
 def test_a_client_id_stands_for_its_live_instance(pages: TestClient) -> None:
