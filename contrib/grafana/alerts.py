@@ -44,6 +44,13 @@ CAUSES: Final = {
     "throttled-fetch": "principal",
     "producer-failed-authentication": "principal",
     "consumer-failed-authentication": "principal",
+    "failed-logins": "user",
+    "throttled": "entity",
+    "comes-and-goes": "group",
+    "group-errors": "group",
+    "topic-refusals": "topic",
+    "unknown-topic": "topic",
+    "topic-errors": "topic",
 }
 """The label by which clients have a cause in common, by trouble."""
 MEMBERS: Final = (
@@ -57,6 +64,10 @@ CAUSE_WORDS: Final = {
     "node_id": "broker",
     GROUP: "group",
     "principal": "principal",
+    "user": "user",
+    "entity": "quota",
+    "group": "group",
+    "topic": "topic",
     "client_instance_id": "client",
 }
 """What a cause is, by the label that names it."""

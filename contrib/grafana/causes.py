@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from contrib.grafana.alerts import CAUSE_WORDS, GROUP, Alert
 
-CRITICAL: Final = frozenset({"record-errors", "buffer-exhausted"})
+CRITICAL: Final = frozenset({"record-errors", "buffer-exhausted", "topic-refusals"})
 """Alerts of records that are lost: they need a person now. All others are warnings."""
 GROUP_BY: Final = ("cluster_name", "alertname", "cause", "cause_key")
 """One notification for all clients that an alert finds slow at one broker, or all members of a group."""
 NODE: Final = "node_id"
 INSTANCE: Final = "client_instance_id"
+CLIENT: Final = ("client_id", "principal")
+"""What a host or a gateway sees of a client, and what the client says, are two instances of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,14 @@ CONSEQUENCES: Final = (
         of=("long-rebalances", "failed-rebalances", "behind", "stalled"),
         equal=(GROUP,),
     ),
-    Consequences(cause="lost", of=("silent",), equal=("client_id",)),
+    Consequences(
+        cause="throttled",
+        of=("throttled-produce", "throttled-fetch", "long-queue", "buffer-nearly-full"),
+        equal=CLIENT,
+    ),
+    Consequences(cause="failed-logins", of=("producer-reconnects", "consumer-reconnects"), equal=CLIENT),
+    Consequences(cause="group-errors", of=("failed-rebalances",), equal=CLIENT),
+    Consequences(cause="lost", of=("silent",), equal=CLIENT),
     Consequences(cause="OdradekDown", of=("silent",), equal=()),
     Consequences(cause="OdradekPushesNotStored", of=("silent",), equal=()),
 )

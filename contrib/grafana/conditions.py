@@ -7,8 +7,8 @@ from typing import Final
 from contrib.grafana.promql import duration, number, selector, window_s
 
 from odradek.findings.client_metrics import client_metrics
-from odradek.findings.incidents import OBSERVED
-from odradek.findings.troubles import JAVA, LEAST_LAG_S, STEP_S, STEPS, THROTTLED, Condition, Kind, Trouble
+from odradek.findings.incidents import LOST, OBSERVED
+from odradek.findings.troubles import JAVA, LEAST_LAG_S, STEP_S, STEPS, THROTTLED, Condition, Trouble
 
 TERMINATED: Final = "odradek_client_terminated"
 SCRAPED: Final = ("instance", "job")
@@ -63,7 +63,7 @@ def value_of(trouble: Trouble, metric: str, interval_s: int) -> str:
     if client_metrics()[metric].kind == "sum":
         window = duration(span_s(trouble, interval_s))
         added = f"increase({found}[{window}])"
-        if trouble.kind == Kind.LOSS or is_incident(trouble):
+        if trouble.begins_at_first:
             # What a client has lost before its first push is new, too, and so is the first incident.
             began = f"last_over_time({found}[{window}]) unless last_over_time({found}[1d] offset {window})"
             added = f"({began}) or {added}"
@@ -155,5 +155,6 @@ def silent(interval_s: int) -> str:
     return (
         f"{of_instance('max', f'{seen} unless on {place} up == 0 and on {place} ({is_heard})')} == 0\n"
         f"unless {OF_CLIENT} {TERMINATED}\n"
-        f"unless {OF_CLIENT} {seen} == 1{is_muted}"
+        f"unless {OF_CLIENT} {seen} == 1{is_muted}\n"
+        f"unless {OF_CLIENT} last_over_time({selector(LOST)}[{REMEMBERED}])"
     )

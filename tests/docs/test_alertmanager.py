@@ -65,4 +65,7 @@ def test_one_notification_for_one_cause() -> None:
         "client",
         "group",
         "principal",
+        "quota",
+        "topic",
+        "user",
     }

@@ -35,33 +35,36 @@ OURS: Final = "our choice"
 T = TypeVar("T")
 
 
-def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], object]) -> tuple[T, ...]:
+def incident_troubles(
+    trouble: Callable[..., T], loss: Callable[..., T], everywhere: Callable[[str], object]
+) -> tuple[T, ...]:
     """The rows of the table of troubles.
 
     Args:
         trouble: Makes a row; see `troubles.Trouble`.
+        loss: Makes a row of what is lost.
         everywhere: The metrics of a row that all client software has.
     """
     in_a_minute = partial(trouble, over_s=MINUTE_S, for_s=0.0)
+    lost = partial(loss, agg="each", for_s=0.0)
     return (
-        in_a_minute(
+        lost(
             id="failed-logins",
             question="Does a client fail to log in again and again?",
             metrics=everywhere(FAILED_LOGINS),
             labels=("mechanism", "user", "address"),
             op=">=",
             threshold=3.0,
+            over_s=MINUTE_S,
             unit="logins in a minute",
             source="3 in a minute: a token that is being renewed fails once",
             advice="Look at the password or the token of the user; the audit log of the host has the reason.",
         ),
-        in_a_minute(
+        lost(
             id="lost",
             question="Which client has died?",
             metrics=everywhere(LOST),
             labels=("why",),
-            threshold=0.0,
-            over_s=2 * MINUTE_S,
             unit="clients in 2 minutes",
             source="not back after session.timeout.ms (45 000 ms) or two push intervals",
             advice="Look why the process ended or its network failed; start it again.",
@@ -97,17 +100,17 @@ def incident_troubles(trouble: Callable[..., T], everywhere: Callable[[str], obj
             metrics=everywhere(THROTTLED),
             labels=("api", "quota", "entity", "limit"),
             threshold=6_000.0,
+            for_s=180.0,
+            found_s=0.0,
             unit="ms in a minute",
             source=f"10 % of the time: {OURS}",
             advice="Raise the quota of the entity, or send and read less. Meanwhile the client cannot push.",
         ),
-        in_a_minute(
+        lost(
             id="topic-refusals",
             question="Is a client refused what it does with a topic?",
             metrics=everywhere(TOPIC_REFUSALS),
             labels=("api", "error", "topic"),
-            threshold=0.0,
-            over_s=2 * MINUTE_S,
             unit="answers in 2 minutes",
             source="any: the records of a refused batch are lost",
             advice="The error says why: MESSAGE_TOO_LARGE asks for smaller records or a larger "

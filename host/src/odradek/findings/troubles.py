@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from odradek.findings.incidents import incident_troubles
+from odradek.findings.incidents import OBSERVED, incident_troubles
 
 JAVA: Final = "apache-kafka-java"
 LIBRDKAFKA: Final = "librdkafka"
@@ -126,6 +126,13 @@ class Trouble:
     def seen_s(self) -> float:
         """Seconds after which a person sees it."""
         return self.for_s if self.found_s is None else self.found_s
+
+    @property
+    def begins_at_first(self) -> bool:
+        """Whether already the first value of its counter is an increase, as of what was lost. Series of what
+        hosts and gateways see begin with it.
+        """
+        return self.kind == Kind.LOSS or self.metrics[JAVA].startswith(OBSERVED)
 
     @property
     def is_plain(self) -> bool:
@@ -362,7 +369,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         source=f"3 a minute, in 3 of the last 5 minutes: {OURS}; a restart of a broker takes less",
         advice="Look for refused connections, failed authentication and idle timeouts of load balancers.",
     ),
-    *incident_troubles(Trouble, everywhere),
+    *incident_troubles(Trouble, loss, everywhere),
     failed_authentication("producer", PRODUCER),
     failed_authentication("consumer", CONSUMER),
     lag(

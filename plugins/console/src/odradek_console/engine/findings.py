@@ -167,7 +167,7 @@ def of_series(trouble: Trouble, metric: str, series: ClientSeries, life: Life) -
 
 def is_asked(trouble: Trouble, series: ClientSeries, life: Life) -> bool:
     """Whether a trouble means something now in the life of a client."""
-    if trouble.kind != Kind.LOSS and max(series.last_ms, life.muted_ms) < life.warm_ms:
+    if not trouble.begins_at_first and max(series.last_ms, life.muted_ms) < life.warm_ms:
         return False
     fresh_ms = series.fresh_ms(life.interval_ms)
     return all(holds(series, each, fresh_ms) for each in trouble.also) and not any(
@@ -269,7 +269,7 @@ def over(trouble: Trouble, series: ClientSeries, group: Sequence[Place], life: L
 
 def counted(trouble: Trouble, series: ClientSeries, place: Place, life: Life) -> Values:
     """The increases of a counter by time."""
-    begin_ms = 0 if trouble.kind == Kind.LOSS else life.counted_ms
+    begin_ms = 0 if trouble.begins_at_first else life.counted_ms
     return [(time_ms, value if time_ms >= begin_ms else 0.0) for time_ms, value in series.values(place)]
 
 

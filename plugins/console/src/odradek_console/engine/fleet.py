@@ -40,6 +40,7 @@ ENDED_MS: Final = 900_000
 MUTED_MS: Final = 900_000
 """A client that was throttled is not lost for so long."""
 STORM: Final = "rebalance-storm"
+LOST: Final = "lost"
 LEAST_SCALE: Final = 0.01
 SHRINK: Final = 0.7
 SEARCH_MS: Final = 1_000
@@ -253,7 +254,7 @@ class Fleet:
             return [each for each in client.found if each.kind == Kind.LOSS and is_new]
         made = findings_of(library, None, dict(self.made(client, state, now_ms)), life)
         if state is State.SILENT:
-            return made
+            return [each for each in client.found if each.id == LOST] or made
         window_ms = STEPS * life.step_ms
         explained = EXPLAINED * (
             self.groups.changes(entry.group_id, entry.last_ms - window_ms, now_ms)
