@@ -15,6 +15,8 @@ from matrix.watch import OUTLETS, SEEN
 TOLD_S: Final = 75.0
 """A sick life goes on until it was told everywhere, for at most so long: a minute, and the alert's `for`."""
 DOWN_S: Final = 3.0
+POLLED: Final = 50
+"""Records of a poll: three seconds of a slow application, as 500 are half a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +237,7 @@ def restarts(program: str) -> Callable[[Scene], None]:
 
 
 def slow_application(scene: Scene) -> None:
-    member = scene.start()
+    member = scene.start(max__poll__records=POLLED)
     scene.live(5)
     scene.feed(rate=400)
     member.change(work_ms=62)

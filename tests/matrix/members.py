@@ -95,7 +95,9 @@ class Member(threading.Thread):
 
 
 def librdkafka_consumer(member: Member) -> None:
-    consumer = confluent_kafka.Consumer(member.config() | {"group.id": member.settings["group"]})
+    config = member.config() | {"group.id": member.settings["group"]}
+    config.pop("max.poll.records", None)  # each call takes one
+    consumer = confluent_kafka.Consumer(config)
     consumer.subscribe([member.topic])
     member.tell("ready")
     while not member.leaving.is_set():
