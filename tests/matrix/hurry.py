@@ -10,9 +10,9 @@ from typing import Final
 
 FACTOR: Final = 10
 DURATION: Final = re.compile(
-    r"(?<=\[)\d+[smh](?=[\]:])|(?<=:)\d+[smh](?=\])|(?<=for: )\d+[smh]\b|(?<=offset )\d+[smh]\b"
+    r"(?<=\[)\d+[smhd](?=[\]:])|(?<=:)\d+[smhd](?=\])|(?<=for: )\d+[smhd]\b|(?<=offset )\d+[smhd]\b"
 )
-UNITS_S: Final = {"s": 1, "m": 60, "h": 3600}
+UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def hurried(rules: str) -> str:
