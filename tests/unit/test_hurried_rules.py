@@ -31,5 +31,5 @@ def test_nothing_else_of_the_shipped_rules_changes() -> None:
     times = DURATION.findall(shipped)
 
     assert FACTOR > 1
-    assert len(times) == len(re.findall(r"\[\d+\w|for: |offset \d", shipped))
+    assert len(times) == len(re.findall(r"\[\d+\w|:\d+\w\]|for: |offset \d", shipped))
     assert DURATION.sub("", hurried(shipped)) == DURATION.sub("", shipped)
