@@ -8,10 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from odradek.client.admin import AdminClient
+from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.lag.group_lag import Owner
 from odradek.testing import RunningHost, VirtualClock
 from odradek.testing.clock import MockClock
 from odradek.waiting.steps import run_steps
+from odradek.wire.config_resource import ResourceType
 from odradek.wire.types import Versions
 from support.polled_lag import PolledLag
 
@@ -67,6 +70,27 @@ def test_lag_in_records_and_in_seconds(host: RunningHost, polled: PolledLag) -> 
     assert found is not None
     assert (found.offset, found.standing.lag) == (4, 6)
     assert found.time_ms == pytest.approx(100_000, abs=2_000)
+
+
+def test_how_much_of_its_retention_the_oldest_unread_record_has_used(
+    host: RunningHost, polled: PolledLag
+) -> None:
+    with AdminClient(host.bootstrap) as admin:
+        resource = ConfigResource(ResourceType.TOPIC, "orders")
+        change = ConfigChange("retention.ms", str(40 * MINUTE_MS))
+        admin.incremental_alter_configs({resource: [change]})
+    fill(host, 1)
+    host.groups.commit("slow", "orders", {0: 0})
+    host.clock.advance(10 * MINUTE_MS)
+    polled.round()
+
+    found = polled.of("slow")
+
+    assert found is not None
+    retention = found.topics["orders"].retention
+    assert retention is not None
+    assert retention.share == pytest.approx(0.25, abs=0.01)
+    assert retention.left_ms == pytest.approx(30 * MINUTE_MS, abs=2_000)
 
 
 def test_records_older_than_the_first_poll_have_their_own_time(host: RunningHost, polled: PolledLag) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from odradek.client.asked_brokers import AskedBrokers
 from odradek.client.cluster_ends import KEPT_MS, PARTITIONS_A_STEP, ClusterEnds
 from odradek.client.group_readings import BrokerReading, GroupReading, read_groups
+from odradek.client.retention_times import RetentionTimes
 from odradek.lag.group_lag import GroupLag, PartitionLag, SeriesCount, TopicEnds, series_count
 from odradek.lag.meter import MeasuredGroup, Partition, topic_lag
 from odradek.lag.standing import Ends, Standing
@@ -55,6 +56,7 @@ class ClusterPositions(ClusterEnds[str, GroupLag]):
     ) -> None:
         super().__init__(brokers, clock, wants_topic, reads=reads)
         self.wants_group = wants_group
+        self.retention = RetentionTimes(brokers, clock)
         self.polled: dict[str, PolledGroup] = {}
         self.hidden: set[str] = set()
         """Topics that members read and this client may not see, or that are gone."""
@@ -98,6 +100,7 @@ class ClusterPositions(ClusterEnds[str, GroupLag]):
             if (each.node in silent or group in unknown) and now_ms - each.seen_ms <= KEPT_MS:
                 polled[group] = each
         self.polled = polled
+        yield from self.retention.learn(self.topics.keys() & {name for name, _ in self.places_read()})
         self.refused = frozenset(refused)
         self.tell_of_rights()
 
@@ -168,6 +171,7 @@ class ClusterPositions(ClusterEnds[str, GroupLag]):
                     partitions.get(name, ()),
                     assigned.get(name, {}),
                     max(now_ms - each.moved_ms.get(name, now_ms), 0),
+                    self.retention.times.get(name),
                 )
                 for name in sorted(partitions.keys() | assigned.keys())
             },
