@@ -31,12 +31,14 @@ from odradek.findings.troubles import (
     TROUBLES,
     Trouble,
 )
+from odradek.lag.movement import Progress
 
 AGE: Final = "odradek_client_last_push_age_seconds"
 TOLD_INTERVAL: Final = "odradek_client_push_interval_seconds"
 GROUP: Final = "group_id"
 BOOTSTRAP: Final = "$KAFKA_BOOTSTRAP"
 """Stands in commands for the address of the cluster and the options of a connection to it."""
+MEMBERS_OF_GROUP: Final = "odradek_group_members"
 CAUSES: Final = {
     "behind": GROUP,
     "stalled": GROUP,
@@ -293,6 +295,51 @@ def broker_slow() -> Alert:
     )
 
 
+def of_group(
+    alert_id: str, progress: Progress, for_s: float, question: str, summary: str, advice: str
+) -> Alert:
+    """A group whose lag a host or a gateway measures, whatever its clients are."""
+    found = f'odradek_group_progress{{progress="{progress}"}}'
+    return Alert(
+        id=alert_id,
+        question=question,
+        summary=f"The group {{{{ $labels.group }}}} {summary}",
+        expr=f"max by (cluster_name, group, topic) ({found}) == 1\n"
+        f"and on (cluster_name, group) max by (cluster_name, group) ({MEMBERS_OF_GROUP}) > 0",
+        for_s=for_s,
+        shown=Shown("max by (group, topic) (odradek_group_topic_lag_sum)", "{record}"),
+        labels=("group", "topic"),
+        by="group",
+        condition=f"the group has members, and its last ten samples say: {progress}",
+        source="as Burrow: the movement of offsets and lag over ten samples, never a number of records",
+        advice=advice,
+        next_step=OF_GROUP,
+    )
+
+
+def groups_behind() -> tuple[Alert, ...]:
+    return (
+        of_group(
+            "group-stalled",
+            Progress.STALLED,
+            60,
+            "Has a group stopped reading, although there are records?",
+            "has stopped reading {{ $labels.topic }}",
+            "Look at the member of the partition: its application hangs, or fails on one record again and "
+            "again.",
+        ),
+        of_group(
+            "group-behind",
+            Progress.FALLING_BEHIND,
+            600,
+            "Does a group read slower than its topic is written?",
+            "reads {{ $labels.topic }} slower than it is written",
+            "Look whether its applications or its fetches are slow; if not, add members: as many as there "
+            "are partitions.",
+        ),
+    )
+
+
 def rebalance_storm(trouble: Trouble, interval_s: int) -> Alert:
     """The trouble of an instance, asked of its group: one alert instead of one for each member.
 
@@ -342,4 +389,8 @@ def alerts(interval_s: int) -> list[Alert]:
         "rebalance-storm": rebalance_storm(BY_ID["rebalance-storm"], interval_s),
         "silent": lost(BY_ID["silent"], interval_s),
     }
-    return [broker_slow(), *(special.get(each.id) or of_trouble(each, interval_s) for each in TROUBLES)]
+    return [
+        broker_slow(),
+        *groups_behind(),
+        *(special.get(each.id) or of_trouble(each, interval_s) for each in TROUBLES),
+    ]

@@ -14,6 +14,8 @@ TERMINATED: Final = "odradek_client_terminated"
 SCRAPED: Final = ("instance", "job")
 """Labels of the scrape, not of the client."""
 OF_CLIENT: Final = "on (client_instance_id)"
+MEASURED: Final = 'label_replace(odradek_group_progress, "group_id", "$1", "group", "(.+)")'
+"""Groups whose lag a host or a gateway measures: one alert tells of the group."""
 INCIDENTS_S: Final = 120
 """The window of incidents, which are written every ten seconds and not every push interval: two scrapes."""
 REMEMBERED: Final = "1h"
@@ -134,7 +136,8 @@ def lag_condition(trouble: Trouble, interval_s: int) -> str:
     moves = f"> {of_topic} group_left () {number(LEAST_LAG_S)} * ({read} > 0)"
     return (
         f"{of_instance('max', f'{grows} and {never_shrinks}', 'partition')}\n"
-        f"{moves if trouble.moves else f'and {of_topic} {read} == 0'}{unless(trouble, interval_s)}"
+        f"{moves if trouble.moves else f'and {of_topic} {read} == 0'}{unless(trouble, interval_s)}\n"
+        f"unless on (cluster_name, group_id) {MEASURED}"
     )
 
 

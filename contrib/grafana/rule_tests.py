@@ -93,6 +93,13 @@ def lag(_: int, share: float, moves: bool) -> Iterator[Series]:
     yield growing(FETCH + "records.consumed.total", 10 * moves, topic="orders")
 
 
+def group(_: int, share: float, progress: str) -> Iterator[Series]:
+    """A group with members, which moves so or catches up."""
+    found = {"group": f"group-{share}", "topic": "orders"}
+    yield constant("odradek_group_progress", 1, progress=progress if share > 1 else "catching up", **found)
+    yield constant("odradek_group_members", 2, group=found["group"])
+
+
 def silent(_: int, share: float) -> Iterator[Series]:
     """A client that ends, one that goes on, and one that ends with a goodbye."""
     is_closed = share == TWICE
@@ -119,6 +126,8 @@ SPECIAL: Final[Mapping[str, Callable[[int, float], Iterator[Series]]]] = {
     "silent": silent,
     "rebalance-storm": rebalances,
     "slow-broker": broker,
+    "group-behind": partial(group, progress="falling behind"),
+    "group-stalled": partial(group, progress="stalled"),
     "behind": partial(lag, moves=True),
     "stalled": partial(lag, moves=False),
 }

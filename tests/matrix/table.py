@@ -10,8 +10,8 @@ from matrix import lives
 from matrix.lives import KINDS, Kind, Scene
 from matrix.place import WAYS
 
-BEHIND: Final = frozenset({"behind", "lag-grows", "lag-slow-polling"})
-STALLED: Final = frozenset({"stalled", "lag-without-fetches"})
+BEHIND: Final = frozenset({"behind", "group-behind"})
+STALLED: Final = frozenset({"stalled", "group-stalled"})
 LOST: Final = frozenset({"lost", "silent"})
 LOGINS: Final = frozenset(
     {"failed-logins", "producer-failed-authentication", "consumer-failed-authentication"}
