@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.findings.incidents import FAILED_LOGINS, LOST, THROTTLED
+from odradek.findings.incidents import FAILED_LOGINS, LOST, THROTTLED, UNKNOWN_TOPICS
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.incidents import (
@@ -76,6 +76,46 @@ def scene() -> Scene:
 
 def values(record: TelemetryRecord) -> dict[tuple[str, ...], float]:
     return {tuple(each.attributes.values()): each.value for each in data_points(record.payload.data)}
+
+
+def test_a_client_that_is_about_to_push_is_waited_for(scene: Scene) -> None:
+    told = scene.broker.get(connection_id="a")
+    (seen,) = scene.broker.manager.goodbyes.open.values()
+    key = key_of_request(seen.context)
+    scene.happens(key=key)
+    scene.clock.advance(INTERVAL_MS - 1)
+    assert scene.taken() == []
+
+    scene.clock.advance(1)
+    assert scene.broker.push(told, b"", connection_id="a") == 0
+    scene.clock.advance(CHECK_MS)
+
+    (record,) = scene.taken()
+    assert record.payload.client_instance_id == told.client_instance_id
+
+
+def test_a_client_that_does_not_push_after_all_is_told(scene: Scene) -> None:
+    scene.broker.get(connection_id="a")
+    (seen,) = scene.broker.manager.goodbyes.open.values()
+    scene.happens(key=key_of_request(seen.context))
+
+    scene.clock.advance(2 * INTERVAL_MS + 2 * CHECK_MS)
+
+    assert [each.payload.terminating for each in scene.taken()] == [False, True]
+
+
+def test_a_topic_that_is_created_at_its_first_use_is_no_incident(scene: Scene) -> None:
+    topic = {"api": "Metadata", "topic": "orders"}
+    for _ in range(2):
+        scene.incidents.add(STRANGER, UNKNOWN_TOPICS, topic)
+        scene.clock.advance(REPEAT_MS)
+    assert scene.taken() == []
+
+    scene.incidents.add(STRANGER, UNKNOWN_TOPICS, topic)
+    scene.clock.advance(REPEAT_MS)
+
+    (record,) = scene.taken()
+    assert list(values(record).values()) == [3]
 
 
 def test_an_incident_is_written_within_a_second(scene: Scene) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from odradek.findings.incidents import LOST
+from odradek.findings.incidents import LOST, UNKNOWN_TOPICS
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.otlp.metrics_writer import Attributes, Window
 from odradek.plugin.context import ConnectionContext, RequestContext
@@ -43,6 +43,8 @@ PAUSE_MS: Final = 1
 MOST_OF_CLIENT: Final = 20
 """Series of one client with labels of their own; what is beyond has `OTHER` in their places."""
 OTHER: Final = "other"
+LEAST: Final = {UNKNOWN_TOPICS: 3}
+"""Fewer are not told: a topic that is created at its first use is not known once or twice."""
 MOST_OF_LABEL: Final = 249
 """Characters of a label, the longest name of a topic: clients choose some of them."""
 PUSH_TELEMETRY: Final = 72
@@ -89,6 +91,8 @@ class Account:
     """The client pushes, or is reported: others tell the end of its life."""
     told: bool = False
     """A record says that the client is there, and none that it has gone."""
+    waits_until_ms: int = 0
+    """It has asked for its subscription: how long its first push is waited for, on the monotonic clock."""
 
 
 class Incidents:
@@ -219,13 +223,19 @@ class Incidents:
             self.task = None
         for account in list(self.accounts.values()):
             if account.pending:
-                self.write(account)
+                self.write(account, waits=False)
         self.most = 0
 
-    def write(self, account: Account) -> None:
-        """Write the sums of a client, and begin new ones."""
+    def write(self, account: Account, *, waits: bool = True) -> None:
+        """Write the sums of a client, and begin new ones. One that is about to push is waited for, so that
+        it has its incidents itself.
+        """
+        seen = self.seen(account)
+        if waits and seen is not None and not seen.pushed and self.waits(account, seen):
+            return
+        if seen is not None and (not seen.pushed or seen.instance.terminating):
+            seen = None
         now_ms = self.clock.now_ms()
-        seen = self.pushing(account)
         known = self.known(account.key) if seen is None else None
         is_followed = seen is not None or known is not None
         if not is_followed and (account.followed or self.is_lost(account.key)):
@@ -238,7 +248,7 @@ class Incidents:
         window = Window(account.since_ms, max(now_ms, account.since_ms))
         points: dict[str, dict[Attributes, int | float]] = {}
         for (metric, labels), value in account.sums.items():
-            if value:
+            if value >= LEAST.get(metric, 1):
                 points.setdefault(metric, {})[labels] = value
         for metric, values in points.items():
             window.sum(metric, "", values)
@@ -247,7 +257,9 @@ class Incidents:
             interval_ms = (
                 self.write_observed(account, known, window) if seen is None else self.write_own(seen, window)
             )
-        account.sums = dict.fromkeys(account.sums, 0)
+        account.sums = {
+            named: value if value < LEAST.get(named[0], 1) else 0 for named, value in account.sums.items()
+        }
         account.since_ms, account.pending = now_ms, bool(account.lasting)
         account.due_ms = self.clock.monotonic_ms() + min(interval_ms, REPEAT_MS)
 
@@ -267,8 +279,16 @@ class Incidents:
             if end_ms <= now_ms:
                 del account.lasting[named]
 
-    def pushing(self, account: Account) -> Seen | None:
-        """The client instance that an account is about, if it pushes here and only one can be meant."""
+    def waits(self, account: Account, seen: Seen) -> bool:
+        """Whether a client may still push for the first time. Its record is due a moment later."""
+        now_ms = self.clock.monotonic_ms()
+        if not account.waits_until_ms:
+            account.waits_until_ms = now_ms + 2 * seen.instance.push_interval_ms
+        account.due_ms = now_ms + CHECK_MS
+        return bool(seen.instance.plan.metrics) and now_ms < account.waits_until_ms
+
+    def seen(self, account: Account) -> Seen | None:
+        """The client instance that an account is about, if it asks here and only one can be meant."""
         connected = self.goodbyes.open
         seen = connected.get(account.connection_id)
         if seen is None:
@@ -276,7 +296,7 @@ class Incidents:
             alike = [each for each in connected.values() if (each.context.client_id or "") == client_id]
             found = {each.instance_id: each for each in alike if key_of_request(each.context) == account.key}
             seen = next(iter(found.values())) if len(found) == 1 else None
-        return seen if seen is not None and seen.pushed and not seen.instance.terminating else None
+        return seen
 
     def write_own(self, seen: Seen, window: Window) -> int:
         """Write a record of a client that has others. Returns its push interval in milliseconds."""
