@@ -100,7 +100,7 @@ def test_a_slow_consumer_is_found_watched_and_left(
             assert heading == SLOW
             assert properties["interval.ms"] == "1000"
             assert properties["match"].startswith("client_instance_id=")
-            assert "The application is slower than its records" in advice
+            assert "the application is too slow: look at its work for a record" in advice
             assert left == {}
             assert window.faults == []
 
