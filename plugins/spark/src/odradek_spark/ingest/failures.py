@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from odradek_spark.conditions import without_condition
 
-OURS = re.compile(r"odradek_spark\.[\w.]*\.(\w+): (.+)")
-"""The last line of a traceback of an error that this package raised."""
+OURS = re.compile(r"odradek_(?:spark|tables)\.[\w.]*\.(\w+): (.+)")
+"""The last line of a traceback of an error that these packages raised."""
 PASSING = ("Unreachable",)
 SPARK = re.compile(r"terminated with exception: (.+)")
 RAISED = re.compile(r"^(?:: )?(?:\w+\.)*(\w+(?:Error|Exception)): (.+(?:\n.*↳.*)*)$", re.MULTILINE)
