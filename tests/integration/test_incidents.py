@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from support.child_process import same_imports
 from support.gateways import gateway_of
 from support.hosts import ServeProcess, running_host
 from support.read_back import read_back
+from support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.ci
 
@@ -161,12 +162,12 @@ def come_and_go(bootstrap: str) -> None:
     import kafka
 
     for _ in range(JOINS):
-        consumer = kafka.KafkaConsumer("orders", client_id="restless", group_id="billing", **login(bootstrap))
-        deadline_s = time.monotonic() + 20
-        while not consumer.assignment() and time.monotonic() < deadline_s:
-            consumer.poll(200)
-        assert consumer.assignment()
-        consumer.close()
+        member = kafka.KafkaConsumer("orders", client_id="restless", group_id="billing", **login(bootstrap))
+        with closing(member) as consumer:
+            deadline_s = time.monotonic() + PATIENCE_S
+            while not consumer.assignment() and time.monotonic() < deadline_s:
+                consumer.poll(200)
+            assert consumer.assignment()
 
 
 def login(bootstrap: str) -> dict[str, Any]:
