@@ -86,10 +86,18 @@ class Panel:
         return presets_for(asked) if asked else []
 
     @property
+    def is_of_incidents(self) -> bool:
+        """Whether only hosts and gateways tell what the panel shows, when it happens."""
+        found = [metric for query in self.queries for metric in metrics_in(query.expr)]
+        return bool(found) and all(SEEN_BY in metric.software for metric in found)
+
+    @property
     def no_value(self) -> str:
         """The text of the panel if the queries return nothing."""
         if self.empty:
             return self.empty
+        if self.is_of_incidents:
+            return "nothing of this kind has happened"
         if self.presets:
             other = f", or not sent by {' and '.join(self.missing)}" if self.missing else ""
             return f"not asked for (preset {', '.join(self.presets)}){other}"

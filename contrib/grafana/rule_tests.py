@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from contrib.grafana.alerts import Alert, alerts, identity
 from contrib.grafana.causes import alert_labels
-from contrib.grafana.conditions import TERMINATED
+from contrib.grafana.conditions import INCIDENTS_S, TERMINATED, is_incident
 from contrib.grafana.promql import duration, has_two_levels, number, series_name, window_s
 from contrib.grafana.rules import written
 
@@ -159,6 +159,9 @@ def expected(alert: Alert, client: str, series: list[Series]) -> str:
 
 
 def alert_test(alert: Alert, interval_s: int) -> dict[str, Any]:
+    if alert.id in BY_ID and is_incident(BY_ID[alert.id]):
+        interval_s = min(interval_s, INCIDENTS_S // 2)  # they do not come with pushes
+
     def at(share: float) -> list[Series]:
         own = SPECIAL.get(alert.id)
         return list(own(interval_s, share) if own else of_trouble(BY_ID[alert.id], interval_s, share))

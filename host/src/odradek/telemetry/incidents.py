@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from odradek.findings.incidents import LOST, UNKNOWN_TOPICS
+from odradek.findings.incidents import GROUP_JOINS, GROUP_LEAVES, GROUP_REJOINS, LOST, UNKNOWN_TOPICS
 from odradek.metrics.metric import MetricRow, Metrics
 from odradek.otlp.metrics_writer import Attributes, Window
 from odradek.plugin.context import ConnectionContext, RequestContext
@@ -43,8 +43,10 @@ PAUSE_MS: Final = 1
 MOST_OF_CLIENT: Final = 20
 """Series of one client with labels of their own; what is beyond has `OTHER` in their places."""
 OTHER: Final = "other"
-LEAST: Final = {UNKNOWN_TOPICS: 3}
-"""Fewer are not told: a topic that is created at its first use is not known once or twice."""
+LEAST: Final = dict.fromkeys((UNKNOWN_TOPICS, GROUP_JOINS, GROUP_LEAVES, GROUP_REJOINS), 3)
+"""Fewer are not told: a topic that is created at its first use is not known once or twice, and a member joins
+and leaves once.
+"""
 MOST_OF_LABEL: Final = 249
 """Characters of a label, the longest name of a topic: clients choose some of them."""
 PUSH_TELEMETRY: Final = 72
