@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1_500)]
 ROOT = Path(__file__).resolve().parents[3]
 HOST = (
-    "subscriptions.all.metrics=*",
+    "subscriptions.all.preset=all",
     "subscriptions.all.interval.ms=1000",
     "plugins.otlp.batch.max.age.ms=50",
 )
