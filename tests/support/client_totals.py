@@ -42,7 +42,8 @@ def reported(lines: list[str]) -> dict[Key, float]:
 
 
 def stored(prometheus: PrometheusServer, client_id: str, path: str = "") -> list[tuple[Key, float]]:
-    """The last totals of a client in Prometheus, also of series that have ended, with all of its series.
+    """The last totals of a client in Prometheus, also of series that have ended, with all of its series. What
+    a host has seen of the client is none of them.
 
     Args:
         prometheus: Where to search.
@@ -50,7 +51,7 @@ def stored(prometheus: PrometheusServer, client_id: str, path: str = "") -> list
         path: More matchers: series that came on one way.
     """
     found = []
-    selector = f'{{__name__=~".+_total",client_id="{client_id}",{path}}}'
+    selector = f'{{__name__=~".+_total",__name__!~"io_odradek_.+",client_id="{client_id}",{path}}}'
     for labels, value in prometheus.query(f"last_over_time({selector}[5m])"):
         own = sorted(
             f"{name}={text}"
