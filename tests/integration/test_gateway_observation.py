@@ -153,9 +153,7 @@ def test_the_records_of_a_producer_are_all_counted(seen: dict[str, Seen], client
     assert about.total(OWN + "produce.records") == RECORDS
     assert about.total(OWN + "produce.batches") >= about.total(OWN + "requests", "Produce") >= 1
     assert about.total(OWN + "errors") == 0
-    # on a busy machine, a window ends before the client has shown that it produces
-    assert about.total(PRODUCER + "connection.creation.total") <= about.total(OWN + "connections")
-    assert about.total(OWN + "connections") >= 2
+    assert about.total(PRODUCER + "connection.creation.total") == about.total(OWN + "connections") >= 2
     assert about.total(OWN + "disconnects") == about.total(OWN + "connections")
     assert all(0 < value < HIGH_MS for value in about.values(PRODUCER + "node.request.latency.max"))
     assert not about.values(CONSUMER + "node.request.latency.max")

@@ -117,6 +117,8 @@ class ClientAccount:
     labels: tuple[tuple[str, str], ...] = ()
     """Labels that are known, and stay when a membership ends: what a client reports is one series."""
     transactional_ids: set[str] = field(default_factory=set)
+    opened_before: int = 0
+    """Connections of windows that ended before the client had shown what it is."""
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
 
@@ -124,6 +126,11 @@ class ClientAccount:
     def is_quiet(self) -> bool:
         """Whether nothing happened in the window."""
         return all(node.is_quiet for node in self.nodes.values()) and not self.memberships.rebalances.count
+
+    @property
+    def opened(self) -> int:
+        """Connections opened in the window."""
+        return sum(node.connections for node in self.nodes.values())
 
     @property
     def instances_seen(self) -> int:
@@ -147,6 +154,7 @@ class ClientAccount:
     def clear(self, now_ms: int, now_monotonic_ms: int) -> None:
         """Begin the next window."""
         self.since_ms, self.since_monotonic_ms = now_ms, now_monotonic_ms
+        self.opened_before = 0 if self.role else self.opened_before + self.opened
         for node in list(self.nodes.values()):
             if node.open <= 0:
                 del self.nodes[node.node_id]
