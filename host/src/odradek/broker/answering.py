@@ -28,7 +28,7 @@ class TelemetrySink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PushHandling:
-    """Who checks, keeps and estimates the pushes of clients."""
+    """The parts that check, keep and estimate the pushes of clients."""
 
     manager: ClientMetricsManager
     """Checks them."""

@@ -124,6 +124,8 @@ class ClientAccount:
     """When its last connection ended, on the monotonic clock."""
     topics: dict[str | bytes, TopicSums] = field(default_factory=dict)
     """By name or id; at most `MOST_TOPICS` and `OTHER_TOPICS`."""
+    opened_before: int = 0
+    """Connections of windows that ended before the client had shown what it is."""
     due_ms: int = 0
     """When the window ends, on the monotonic clock."""
 
@@ -131,6 +133,11 @@ class ClientAccount:
     def is_quiet(self) -> bool:
         """Whether nothing happened in the window."""
         return all(node.is_quiet for node in self.nodes.values()) and not self.memberships.rebalances.count
+
+    @property
+    def opened(self) -> int:
+        """Connections opened in the window."""
+        return sum(node.connections for node in self.nodes.values())
 
     @property
     def instances_seen(self) -> int:
@@ -169,6 +176,7 @@ class ClientAccount:
         """Begin the next window."""
         self.topics = {}
         self.since_ms, self.since_monotonic_ms = now_ms, now_monotonic_ms
+        self.opened_before = 0 if self.role else self.opened_before + self.opened
         for node in list(self.nodes.values()):
             if node.open <= 0:
                 del self.nodes[node.node_id]

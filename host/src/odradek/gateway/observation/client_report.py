@@ -109,12 +109,11 @@ def standard(
     window: Window, wanted: frozenset[str], client: ClientAccount, prefix: str, now_monotonic_ms: int
 ) -> None:
     """The metrics that producers and consumers have."""
-    opened = sum(node.connections for node in client.nodes.values())
     if prefix + "connection.creation.rate" in wanted:
         seconds = max(now_monotonic_ms - client.since_monotonic_ms, 1) / 1_000
-        window.gauge(prefix + "connection.creation.rate", "", {NOTHING: opened / seconds})
+        window.gauge(prefix + "connection.creation.rate", "", {NOTHING: client.opened / seconds})
     if prefix + "connection.creation.total" in wanted:
-        window.sum(prefix + "connection.creation.total", "", {NOTHING: opened})
+        window.sum(prefix + "connection.creation.total", "", {NOTHING: client.opened_before + client.opened})
     found: dict[Attributes, tuple[float, float]] = {}
     for node in client.nodes.values():
         seen = latency(node.rows.values())
