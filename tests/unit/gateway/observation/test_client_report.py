@@ -13,7 +13,7 @@ CREATED = PRODUCER + "connection.creation.total"
 
 def told(account: ClientAccount, now_ms: int) -> list[float]:
     """The sums of a window, which ends now."""
-    payload = report(account, frozenset({CREATED}), now_ms, now_ms)
+    payload = report(account, frozenset({CREATED}), now_ms, now_ms, lambda _: None)
     account.clear(now_ms, now_ms)
     return [] if payload is None else [point.value for point in data_points(payload)]
 
