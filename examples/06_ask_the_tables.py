@@ -55,7 +55,7 @@ spark.sql("SELECT client_id, software_name, pushes, points FROM v_clients ORDER 
 
 # %% Query them with DuckDB, without Spark. The results are Arrow tables, which convert to pandas.
 reader = Reader(dataset)
-slowest = questions.top(reader, "producer.request.latency.avg", Window())
+slowest = questions.top(reader, "producer.node.request.latency.avg", Window())
 print(slowest.to_pandas().to_string(index=False))
 names = reader.ask("SELECT count(DISTINCT name) AS metrics FROM v_points WHERE client_id = 'billing'")
 print(f"billing reports {names['metrics'][0]} metrics")
