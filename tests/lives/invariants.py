@@ -74,7 +74,10 @@ def questions(site: Site, truth: Truth, at_first: Before) -> Iterator[str]:
     yield from pushes(site, truth)
     if isinstance(host, Host):
         yield from kept_records(host, truth)
-    if more := timers(host) - at_first.timers:
+    more = timers(host) - at_first.timers
+    if more.pop("Goodbyes.forget", 0) > host.pushes.manager.goodbyes.lost_count:
+        yield f"{site.name}: more timers than lost clients whose return is waited for"
+    if more:
         yield f"{site.name}: timers are left: {dict(more)}"
     if more := objects() - at_first.objects:
         yield f"{site.name}: objects of connections live: {dict(more)}"

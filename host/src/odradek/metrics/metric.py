@@ -48,7 +48,7 @@ class Metric(NamedTuple):
     def row(self, value: float, **labels: str) -> MetricRow:
         """A value. The labels are the declared ones, or some of them."""
         assert labels.keys() <= set(self.labels), f"{self.name} has no labels {', '.join(labels)}"
-        return MetricRow(self.name, labels, value)
+        return MetricRow(self.name, labels, +value)  # OTLP has no booleans: they become 0 or 1
 
 
 DECLARED: Final[dict[str, Metric]] = {}
@@ -115,12 +115,12 @@ class Metrics(Generic[*Sources]):
         for metric, read in self.members:
             value = read(*sources)
             if isinstance(value, (int, float)):
-                yield MetricRow(metric.name, labels, value)
+                yield MetricRow(metric.name, labels, +value)
             elif isinstance(value, Mapping) and (by := metric.labels[len(self.labels) :]):
                 for key, number in dict(value).items():  # copied: another thread may add keys
                     parts = key if isinstance(key, tuple) else (key,)
                     more = {label: text(part) for label, part in zip(by, parts, strict=True)}
-                    yield MetricRow(metric.name, labels | more, number)
+                    yield MetricRow(metric.name, labels | more, +number)
             elif value is not None:
                 yield MetricRow(metric.name, labels, len(value))
 

@@ -46,6 +46,9 @@ times_and_double = struct.Struct("<BQBQBd").pack
 histogram_head = struct.Struct("<BQBQBQBd").pack
 START, TIME, AS_DOUBLE, AS_INT = 0x11, 0x19, 0x21, 0x31
 COUNT, TOTAL = 0x21, 0x29
+LEAST_INT: Final = -(1 << 63)
+MOST_INT: Final = (1 << 63) - 1
+"""Sums of what hostile clients claim may be beyond them; they are written as doubles."""
 HISTOGRAM_MAX: Final = 0x61
 double = struct.Struct("<Bd").pack
 
@@ -96,7 +99,7 @@ class Window:
         """
         if value is None:
             body = times(START, self.start_ns, TIME, self.end_ns) + NO_RECORDED_VALUE
-        elif isinstance(value, int):
+        elif isinstance(value, int) and LEAST_INT <= value <= MOST_INT:
             body = times_and_int(START, self.start_ns, TIME, self.end_ns, AS_INT, value)
         else:
             body = times_and_double(START, self.start_ns, TIME, self.end_ns, AS_DOUBLE, value)

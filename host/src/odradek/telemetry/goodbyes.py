@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -192,7 +193,7 @@ class Goodbyes:
         if again is not None:
             self.forget(again)
         wait_ms = max(TELL_MS, 2 * seen.instance.push_interval_ms)
-        seen.task = self.timer.schedule(ended_ms + wait_ms, lambda: self.told(seen, why))
+        seen.task = self.timer.schedule(ended_ms + wait_ms, partial(self.told, seen, why))
         self.lost.setdefault(seen.name, {})[seen.instance_id] = seen
         self.lost_count += 1
 
@@ -201,7 +202,7 @@ class Goodbyes:
         if any(each.instance_id == seen.instance_id for each in self.open.values()):
             self.forget(seen)
             return
-        seen.task = self.timer.schedule(self.clock.monotonic_ms() + KEEP_MS, lambda: self.forget(seen))
+        seen.task = self.timer.schedule(self.clock.monotonic_ms() + KEEP_MS, partial(self.forget, seen))
         self.tell(seen, why)
 
     def forget(self, seen: Seen) -> None:

@@ -180,7 +180,7 @@ class FetchReads:
         if place in offsets or len(offsets) < MOST_PLACES:
             offsets[place] = offset
             self.named.add(place)
-        if before < offset:
+        if 0 <= before < offset:
             self.read_records[place[0]] = self.read_records.get(place[0], 0) + offset - before
 
     def take_read(self) -> Mapping[str | bytes, int]:
