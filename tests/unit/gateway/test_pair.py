@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
+from unittest.mock import Mock
 
 import pytest
 
 from odradek.gateway.data_path import PathLimits
 from odradek.gateway.pair_failure import Cause
+from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.pair_state import Pause
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
 from odradek.wire.messages.produce import ProduceRequest, TopicProduceData
@@ -15,6 +18,7 @@ from support.gateway_pair import (
     FETCH,
     HEARTBEAT,
     LIST_OFFSETS,
+    FakeAnswers,
     Through,
     answer,
     bare,
@@ -404,3 +408,18 @@ def test_responses_that_wait_for_a_local_answer_are_counted() -> None:
     counted.append(through.upstream.held_bytes)
 
     assert counted == [(20_008, 0), (0, 0)]
+
+
+class Unanswerable(FakeAnswers):
+    def answer(self, frame: bytes, peer: PairIdentity, done: Callable[[bytes], None]) -> None:
+        done(b"")
+
+
+def test_a_burst_that_closes_its_pair_is_not_observed_afterwards() -> None:
+    observer = Mock()
+    through = Through(answers=Unanswerable(), observer=Mock(opened=Mock(return_value=observer)))
+
+    through.send(push(1), bare(HEARTBEAT, 3, 2))
+
+    assert through.cause == "bad-request"
+    assert [each[0] for each in observer.method_calls] == ["closed"]

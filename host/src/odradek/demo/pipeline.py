@@ -81,7 +81,9 @@ class Pipeline:
                 "load the pushes into Delta tables; Spark takes some seconds to start", self.ingest(bootstrap)
             ),
             Step("list the clients", ("query", "clients")),
-            Step("find the slowest producer", ("query", "top", "--metric", "producer.node.request.latency.avg")),
+            Step(
+                "find the slowest producer", ("query", "top", "--metric", "producer.node.request.latency.avg")
+            ),
             Step("show when clients were throttled", ("query", "throttled")),
         )
         for number, step in enumerate(steps, 1):

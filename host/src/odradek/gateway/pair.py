@@ -164,6 +164,7 @@ class Pair:
         in_order = cause is Cause.CLIENT and not is_cut and LEFT_OPEN.issuperset(outstanding)
         if state.observer is not None:
             state.observer.closed(SIDES.get(cause, "gateway"), outstanding, in_order)
+            state.observer = None  # a burst may go on that has closed the pair
         if state.path.answers is not None:
             state.path.answers.closed(state.identity, in_order)
         if self.charges is not None:

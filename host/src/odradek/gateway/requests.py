@@ -155,12 +155,12 @@ class Requests(ProduceRequests):
             The offset of the first other request, or as `walk`. `needed` is not 0 if a request is held back.
         """
         state = self.state
-        outstanding, observer = state.outstanding, state.observer
+        outstanding = state.outstanding
         most = state.path.limits.max_request_bytes
         _, key, version, _ = head
         self.burst = burst = (key, version, self.now_ns, None)
         handle = self.special.get(key)
-        looks = observer if key in PASSING_LOOKED_AT else None
+        looks = state.observer if key in PASSING_LOOKED_AT else None
         start, count, reader = pos, 0, None
         try:
             while True:
@@ -184,9 +184,9 @@ class Requests(ProduceRequests):
         finally:
             if count:
                 state.path.meter.requests[key] += count
-                if observer is not None:
+                if state.observer is not None:
                     self.reader = reader
-                    observer.requests(key, version, count, pos - start, len(outstanding))
+                    state.observer.requests(key, version, count, pos - start, len(outstanding))
         return pos
 
     def begin(self, data: bytes, pos: int) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from odradek.gateway.observation.apis import Role
-from odradek.gateway.observation.client_account import ClientAccount, ClientKey
+from odradek.gateway.observation.client_account import ClientAccount
 from odradek.gateway.observation.client_report import report
 from odradek.gateway.observation.names import PRODUCER
+from odradek.telemetry.client_key import ClientKey
 from odradek.testing.data_points import data_points
 
 CREATED = PRODUCER + "connection.creation.total"
