@@ -19,7 +19,7 @@ TESTS = ("client-alerts.test.yml", "client-recording.test.yml")
 
 def run(promtool: Path, folder: Path, *arguments: str) -> str:
     done = subprocess.run(
-        [promtool, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [promtool, *arguments], cwd=folder, capture_output=True, text=True, timeout=400, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

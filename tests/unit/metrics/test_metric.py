@@ -71,6 +71,16 @@ def test_labels_that_are_not_declared_or_missing_are_bugs() -> None:
         declare("gauge", "one", "1", "One", "name").row(1, other="a")
 
 
+def test_a_value_is_a_number_also_if_it_is_true_or_false() -> None:
+    """OTLP refuses a whole push for a boolean."""
+    active = declare("gauge", "active", "1", "1 if active")
+    group = Metrics[bool]("group")
+    group.gauge("open", "1", "1 if open", lambda is_open: is_open)
+
+    values = [active.row(True).value, *(row.value for row in group.rows(False))]
+    assert [(type(each), each) for each in values] == [(int, 1), (int, 0)]
+
+
 def test_a_metric_is_declared_once() -> None:
     rooms()
 
