@@ -14,6 +14,7 @@ from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.bounded_call import CutOffError, bounded, waited
 from odradek.hosting.destination_log import DELIVER, START, DestinationLog
+from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Forwarder, Reject, Retry
 
@@ -109,5 +110,5 @@ class ForwarderCalls:
         try:
             await bounded(self.forwarder.close, limit_s)
         except Exception as error:
-            extra = {"plugin": self.destination.name, "problem": described(error)}
-            log.warning("forwarder close failed", exc_info=error, extra=extra)
+            name, told = self.destination.name, described(error) + place_of(error)
+            log.warning("plugin %s cannot be closed: %s", name, told, exc_info=error, extra={"plugin": name})

@@ -9,6 +9,8 @@ from threading import Thread
 
 from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
+from odradek.plugin.places import place_of
+from odradek.plugin.plugin_stats import described
 from odradek.telemetry.enrichers import Enrichers, try_enricher
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
@@ -46,12 +48,18 @@ def close_offers(plugin: ActivePlugin, timeout_s: float) -> None:
             closing.start()
             closing.join(timeout_s)
             if closing.is_alive():
-                log.error("plugin did not close in time, leaving it", extra={"plugin": plugin.name})
+                log.error(
+                    "plugin %s did not close in %g s, leaving it",
+                    plugin.name,
+                    timeout_s,
+                    extra={"plugin": plugin.name},
+                )
 
 
 def close_offer(name: str, close: Callable[[], object]) -> None:
     """Close one object, on a thread of its own."""
     try:
         close()
-    except BaseException:
-        log.exception("plugin cannot be closed", extra={"plugin": name})
+    except BaseException as error:
+        told = described(error) + place_of(error)
+        log.exception("plugin %s cannot be closed: %s", name, told, extra={"plugin": name})
