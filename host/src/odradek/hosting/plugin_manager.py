@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
 import pluggy
@@ -59,6 +60,8 @@ class HostPluginManager(pluggy.PluginManager):
         super().__init__(GROUP)
         self.add_hookspecs(hookspecs)
         self.installed: dict[str, InstalledPlugin] = {}
+        self.loading = ""
+        """The plugin that is being imported."""
 
     def add(self, name: str, plugin: object, distribution: str, version: str, builtin: bool = False) -> None:
         """Register an imported plugin.
@@ -83,6 +86,7 @@ class HostPluginManager(pluggy.PluginManager):
             rivals = (*first.rivals, distribution)
             self.installed[name] = replace(first, rivals=rivals)
             return
+        self.loading = name
         try:
             self.add(name, entry_point.load(), distribution, version)
         except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
@@ -91,6 +95,21 @@ class HostPluginManager(pluggy.PluginManager):
             self.installed[name] = InstalledPlugin(
                 name=name, distribution=distribution, version=version, problem=problem
             )
+        self.loading = ""
+
+    def load_installed(self) -> None:
+        """Find and import all installed plugins. Never fails: see ``installed[...].problem``."""
+        if os.environ.get(TRACE_VARIABLE) == "1":
+            trace(self)
+        for name, plugin in BUILTIN.items():
+            self.add(name, plugin, GROUP, odradek.__version__, builtin=True)
+        for entry_point in sorted(entry_points(group=GROUP), key=lambda found: found.name):
+            self.load(entry_point)
+
+    def owner(self, package: str) -> str:
+        """The plugin that is in a package, or that is being imported; empty if there is none."""
+        owners = (name for name, plugin in self.list_name_plugin() if package_of(plugin) == package)
+        return next(owners, self.loading)
 
     def offers(self, name: str, hook: str, config: PluginConfig) -> tuple[object, ...]:
         """Call one hook of one plugin.
@@ -105,7 +124,7 @@ class HostPluginManager(pluggy.PluginManager):
             found = tuple(self.subset_hook_caller(hook, others)(config=config))
         except ConfigError:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             told = f"{hook} raised {described(error)}{place_of(error)}; {remedy(error, config)}"
             raise ConfigError(config.path, told) from error
         for offer in found:
@@ -117,6 +136,8 @@ class HostPluginManager(pluggy.PluginManager):
 
 def remedy(error: BaseException, config: PluginConfig) -> str:
     """What an author does about a hook that raises."""
+    if isinstance(error, KeyboardInterrupt):
+        return "it took too long"
     missing = ", ".join(sorted(config.known - config.values.keys() - {"enabled"}))
     if missing and isinstance(error, AttributeError | TypeError):
         return f"the table has no {missing}: give it a default, or raise ConfigError"
@@ -133,15 +154,16 @@ def origin(entry_point: EntryPoint) -> tuple[str, str]:
 
 
 def load_plugins() -> HostPluginManager:
-    """Find and import all installed plugins. Never fails: see ``installed[...].problem``."""
+    """A new manager with all installed plugins."""
     manager = HostPluginManager()
-    if os.environ.get(TRACE_VARIABLE) == "1":
-        trace(manager)
-    for name, plugin in BUILTIN.items():
-        manager.add(name, plugin, GROUP, odradek.__version__, builtin=True)
-    for entry_point in sorted(entry_points(group=GROUP), key=lambda found: found.name):
-        manager.load(entry_point)
+    manager.load_installed()
     return manager
+
+
+def package_of(plugin: Any) -> str:
+    """The outermost package of a plugin: a module, or an object of a class."""
+    module = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
+    return module.partition(".")[0]
 
 
 def trace(manager: HostPluginManager) -> None:

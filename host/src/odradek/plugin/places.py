@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import traceback
-from collections.abc import Iterator
-from types import CodeType, FrameType, TracebackType
-from typing import Any
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import Any, Final
 
-HOSTS = frozenset(("odradek", "pluggy", "importlib", "asyncio", "threading"))
-"""Packages between the host and a plugin."""
+Frames = Iterable[tuple[FrameType, int]]
+"""Frames with their lines, the outermost first."""
+CALLERS: Final = (
+    "odradek.hosting", "odradek.telemetry", "odradek.testing", "odradek.plugin.guard", "pluggy", "threading",
+)  # fmt: skip
+"""What calls plugins, and is not called by them."""
+BETWEEN: Final = sys.stdlib_module_names | {"odradek"}
+"""Packages between these and a plugin."""
 
 
 def place_of(error: BaseException) -> str:
@@ -19,24 +26,28 @@ def place_of(error: BaseException) -> str:
     """
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f" ({error.filename}:{error.lineno})"
-    found = list(plugin_frames(error.__traceback__))
-    return f" ({place(found[-1][0].f_code, found[-1][1])})" if found else ""
+    return innermost(traceback.walk_tb(error.__traceback__))
 
 
-def plugin_frames(frames: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """The frames of a traceback that are in the package which the host called, with their lines."""
-    called = None
-    for frame, line in traceback.walk_tb(frames):
-        package = package_of(frame)
-        if called is None and package not in HOSTS:
-            called = package
-        if package == called:
-            yield frame, line
+def innermost(frames: Frames) -> str:
+    """The innermost line of the package that the host has called, in brackets; empty if there is none."""
+    found = innermost_frame(frames)
+    return f" ({place(found[0].f_code, found[1])})" if found else ""
 
 
-def package_of(frame: FrameType) -> str:
-    """The outermost package of the code that runs in a frame."""
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+def innermost_frame(frames: Frames) -> tuple[FrameType, int] | None:
+    """The innermost frame of the package that the host has called, and its line."""
+    called, package, found = False, "", None
+    for frame, line in frames:
+        module = str(frame.f_globals.get("__name__", ""))
+        outermost = module.partition(".")[0]
+        if module.startswith(CALLERS):
+            called, package, found = True, "", None
+        elif called and not package and outermost not in BETWEEN:
+            package = outermost
+        if package and outermost == package:
+            found = frame, line
+    return found
 
 
 def place(code: CodeType, line: int) -> str:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.hosting.watched_call import place_of_thread
 from odradek.net.listener_settings import EVERY_ADDRESS
 from odradek.programs.config import HostConfig
 from odradek.programs.host import Host
@@ -19,6 +20,8 @@ from odradek.waiting.clock import Clock
 
 START_TIMEOUT_S = 40
 """Longer than a start waits for plugins that do not listen."""
+LEAVE_TIMEOUT_S = 5
+"""For a start that nobody waits for any more."""
 STOP_TIMEOUT_S = 30
 CALL_TIMEOUT_S = 10
 Result = TypeVar("Result")
@@ -66,6 +69,7 @@ class HostThread:
 
         Raises:
             ConfigError: The configuration is not usable. Nothing is left running.
+            TimeoutError: A plugin hangs. Its thread ends once it returns.
         """
         self.release()
         self.ready = Future()
@@ -73,12 +77,17 @@ class HostThread:
         self.thread.start()
         try:
             self.ready.result(START_TIMEOUT_S)
-        except BaseException:
-            wait([self.ready], START_TIMEOUT_S)  # Ctrl-C may arrive before the host is ready
+        except BaseException as error:  # Ctrl-C may arrive before the host is ready
+            wait([self.ready], LEAVE_TIMEOUT_S)
+            where = place_of_thread(self.thread.ident or 0)
             if self.ready.done() and self.ready.exception() is not None:
                 self.thread.join(STOP_TIMEOUT_S)
+            elif where:  # the thread ends when the plugin has returned
+                self.loop.call_soon_threadsafe(self.ended.set)
             else:
                 self.end()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"the host has not started after {START_TIMEOUT_S} s{where}") from None
             raise
         self.running = True
         bound = [replace(each.address, port=each.bound_port) for each in self.host.listeners]
