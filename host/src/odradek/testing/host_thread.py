@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -137,9 +137,17 @@ class HostThread:
         async def on_loop() -> Result:
             return function()
 
+        return self.await_on_loop(on_loop)
+
+    def await_on_loop(self, function: Callable[[], Coroutine[None, None, Result]]) -> Result:
+        """Await a coroutine on the host's loop, from another thread, and return its result.
+
+        Raises:
+            RuntimeError: The host has stopped.
+        """
         if not self.thread.is_alive():
             raise RuntimeError("the host has stopped")
-        return asyncio.run_coroutine_threadsafe(on_loop(), self.loop).result(CALL_TIMEOUT_S)
+        return asyncio.run_coroutine_threadsafe(function(), self.loop).result(CALL_TIMEOUT_S)
 
     # Stops
 
