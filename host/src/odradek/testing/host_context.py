@@ -24,6 +24,10 @@ FOR_TESTS: Mapping[str, object] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "payload.workers": 0,  # starting a worker process would dominate the start of the host
     "group.initial.rebalance.delay.ms": 0,  # a single consumer need not wait for others
+    # members of the consumer protocol learn of each other by their heartbeats
+    "group.consumer.heartbeat.interval.ms": 100,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.assignment.interval.ms": 0,
     "shutdown.timeout.ms": 1_000,
     "telemetry.durability": "memory",  # no topics that the test did not create
     "telemetry.linger.ms": 0,  # a virtual clock may stand still, and lingering pushes would wait forever

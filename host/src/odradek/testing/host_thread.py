@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -173,7 +174,8 @@ class HostThread:
         """
         if self.running:
             self.call(lambda: crash(self.host))
-            self.stop()
+            with silent():
+                self.stop()
 
     def restart(self) -> None:
         """Start the host again on the same port with the same data, after stopping it if it runs.
@@ -216,6 +218,18 @@ class HostThread:
     def release(self) -> None:
         while self.reserved:
             self.reserved.pop().close()
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Let nothing of the host's be logged in the body: a host that is killed tells nobody what it left."""
+    log = logging.getLogger("odradek")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def crash(host: Host) -> None:
