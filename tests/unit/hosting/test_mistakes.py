@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from odradek.hosting.active_plugin import activate, survey
+from odradek.hosting.offered_objects import register
 from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import ConfigError
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.waiting.clock import SystemClock
 
 Install = Callable[..., Path]
 HEAD = "from odradek.plugin import hookimpl\n"
@@ -219,4 +223,20 @@ def test_a_receiver_where_a_provider_is_expected(install: Install) -> None:
     assert problem() == (
         "plugins.mine: odradek_client_telemetry returned Receiver, expected ClientTelemetry or "
         "ClientTelemetryExporterProvider: it lacks client_receiver or client_telemetry_exporter"
+    )
+
+
+def test_a_provider_that_raises(install: Install) -> None:
+    provider = "class Provider:\n    def client_receiver(self):\n        return self.receiver\n"
+    source = HEAD + provider + "@hookimpl\ndef odradek_client_telemetry(config): return Provider()\n"
+    file = install("mine", source)
+    (plugin,) = [each for each in activate(load_plugins(), {}) if each.name == "mine"]
+    receivers = ClientMetricsReceiverPlugin(SystemClock())
+
+    with pytest.raises(ConfigError) as caught:
+        register([plugin], receivers, Enrichers(SystemClock()))
+
+    assert str(caught.value) == (
+        "plugins.mine: Provider raised AttributeError: 'Provider' object has no attribute 'receiver' "
+        f"({file}:4 in client_receiver); return None to stay out"
     )

@@ -9,6 +9,7 @@ from threading import Thread
 
 from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
+from odradek.plugin.config import ConfigError
 from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.telemetry.enrichers import Enrichers, try_enricher
@@ -27,7 +28,13 @@ def register(
     """
     for plugin in plugins:
         for provider in plugin.offered(CLIENT_TELEMETRY):
-            receivers.register(plugin.name, provider)
+            try:
+                receivers.register(plugin.name, provider)
+            except ConfigError:
+                raise
+            except Exception as error:
+                told = f"{type(provider).__name__} raised {described(error)}{place_of(error)}"
+                raise ConfigError(f"plugins.{plugin.name}", f"{told}; return None to stay out") from error
         for enricher in plugin.offered(ENRICHER):
             try_enricher(plugin.name, enricher)
             enrichers.register(plugin.name, enricher)
