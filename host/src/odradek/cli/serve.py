@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 )
 @click.option(
     "--brokers",
+    metavar="N",
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
