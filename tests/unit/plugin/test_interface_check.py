@@ -112,6 +112,15 @@ def test_an_object_without_the_methods_is_refused_with_the_expected_types() -> N
     )
 
 
+def test_a_class_in_the_place_of_an_object_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_interface(Good, (Enricher,), "plugins.team", "odradek_hook")
+
+    assert str(caught.value) == (
+        "plugins.team: odradek_hook returned the class Good; return an instance of it, Good(...)"
+    )
+
+
 def test_a_method_without_a_signature_is_accepted() -> None:
     check_interface(with_method("labels", staticmethod(partial(dict))), (Enricher,), "plugins.team", "hook")
     check_interface(with_method("labels", dict), (Enricher,), "plugins.team", "hook")
