@@ -1,4 +1,4 @@
-"""The programs on the page about testing in other languages run as they stand there."""
+"""The helpers for tests in other languages run as they stand in ``contrib/testing``, with their tests."""
 
 from __future__ import annotations
 
@@ -15,21 +15,17 @@ import pytest
 from integration.conftest import GO_PROGRAM, build_folder, built
 from integration.java.jvm import OPTIONS, built_classpath
 from support.hosts import ServeProcess
-from support.reference_page import page
+from support.reference_page import ROOT, page
 
 PAGE = "howto/test-in-other-languages.md"
-BLOCK = re.compile(r"^```(?:java|go|javascript)\n// (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HELPERS = ROOT / "contrib/testing"
 KAFKAJS = "kafkajs@2.2.4"
 TIMEOUT_S = 100
 
 
-def written(folder: Path, suffix: str) -> list[Path]:
-    """Write the page's files with a suffix into a folder."""
-    paths = []
-    for name, content in BLOCK.findall(page(PAGE)):
-        if name.endswith(suffix):
-            paths.append(folder / name)
-            paths[-1].write_text(content, encoding="utf-8")
+def copied(language: str, folder: Path) -> list[Path]:
+    """Copy the helper of a language and its test into a folder."""
+    paths = [Path(shutil.copy(each, folder)) for each in (HELPERS / language).iterdir()]
     assert len(paths) == 2
     return paths
 
@@ -68,7 +64,7 @@ def test_the_commands_print_what_the_page_shows() -> None:
 @pytest.mark.java
 def test_java(tmp_path: Path) -> None:
     classpath = built_classpath()
-    built("javac", "-cp", classpath, *map(str, written(tmp_path, ".java")))
+    built("javac", "-cp", classpath, *map(str, copied("java", tmp_path)))
 
     out = run("java", *OPTIONS, "-cp", f"{classpath}:{tmp_path}", "OrdersTest", cwd=tmp_path)
 
@@ -79,7 +75,7 @@ def test_java(tmp_path: Path) -> None:
 def test_go(tmp_path: Path) -> None:
     if shutil.which("go") is None:
         pytest.skip("go is not installed")
-    written(tmp_path, ".go")
+    copied("go", tmp_path)
     module = (GO_PROGRAM / "go.mod").read_text()
     (tmp_path / "go.mod").write_text(module)
     shutil.copy(GO_PROGRAM / "go.sum", tmp_path)
@@ -95,7 +91,7 @@ def test_node(tmp_path: Path) -> None:
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
-    written(tmp_path, ".mjs")
+    copied("node", tmp_path)
     with build_folder(KAFKAJS.replace("@", "-")) as folder:
         if not (folder / "node_modules" / "kafkajs").exists():
             built("npm", "install", "--no-save", "--no-package-lock", KAFKAJS, cwd=folder)

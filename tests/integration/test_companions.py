@@ -147,7 +147,9 @@ def test_a_bug_in_its_command_is_told_with_its_traceback_and_tried_again(
 
     asyncio.run(scenario())
 
-    (told,) = [record for record in caplog.records if record.getMessage() == "plugin failed"]
+    (told,) = [
+        record for record in caplog.records if "plugin beside failed: KeyError: 'team'" in record.getMessage()
+    ]
     assert told.exc_info is not None
     assert told.exc_info[0] is KeyError
     whys = [vars(record)["why"] for record in caplog.records if "restarting" in record.getMessage()]

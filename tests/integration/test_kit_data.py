@@ -25,12 +25,12 @@ def test_produced_records_are_stored_with_all_they_have(odradek_hosts: Callable[
     host = odradek_hosts(clock=VirtualClock())
     host.topics.create("t", 2)
 
-    first = host.topics.produce("t", b"one", "two", key="k", headers={"h": b"v"}, partition=1)
+    first = host.topics.produce("t", b"one", "two", key="k", headers={"h": "v", "n": None}, partition=1)
     last = host.topics.produce("t", None, key=b"k", partition=1, timestamp_ms=1_000)
 
     assert host.topics.records("t", 1) == first + last
     assert [record.offset for record in first + last] == [0, 1, 2]
-    assert first[1][2:] == (b"k", b"two", host.clock.now_ms(), (("h", b"v"),))
+    assert first[1][2:] == (b"k", b"two", host.clock.now_ms(), (("h", b"v"), ("n", None)))
     assert last[0][2:5] == (b"k", None, 1_000)
 
 
@@ -56,6 +56,32 @@ def test_a_waiting_consumer_gets_what_the_test_produces(odradek_host: RunningHos
         odradek_host.topics.produce("t", b"one")
 
         assert client.answer(request, 11).responses[0].partitions[0].high_watermark == 1
+
+
+def test_committed_records_are_those_that_a_consumer_of_transactions_reads(odradek_host: RunningHost) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    odradek_host.topics.create("t")
+    producers = []
+    for name, ends in (("a", "commit_transaction"), ("b", "abort_transaction"), ("c", None)):
+        producer = kafka.Producer({"bootstrap.servers": odradek_host.bootstrap, "transactional.id": name})
+        producers.append(producer)
+        producer.init_transactions(10)
+        producer.begin_transaction()
+        producer.produce("t", name)
+        producer.flush(10)
+        if ends is not None:
+            getattr(producer, ends)(10)
+    odradek_host.topics.produce("t", "after")
+
+    def values(**arguments: object) -> list[bytes | None]:
+        return [record.value for record in odradek_host.topics.records("t", **arguments)]  # type: ignore[arg-type]
+
+    assert values() == [b"a", b"b", b"c", b"after"]
+    assert values(isolation="read_committed") == [b"a"]
+    producers[2].abort_transaction(10)
+    assert values(isolation="read_committed") == [b"a", b"after"]
+    with pytest.raises(ValueError, match="expected 'read_uncommitted' or 'read_committed'"):
+        values(isolation="committed")
 
 
 def test_faults_do_not_hit_what_the_test_produces(odradek_host: RunningHost) -> None:

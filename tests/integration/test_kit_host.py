@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import tempfile
 import threading
 import time
@@ -212,6 +213,16 @@ def test_a_running_host_cannot_be_entered_again() -> None:
     assert threading.active_count() == before
     with context as again:
         assert again.topics.names() == []
+
+
+def test_a_host_logs_from_the_level_that_its_configuration_says() -> None:
+    ours = logging.getLogger("odradek")
+    before = ours.level
+
+    with odradek.testing.host(log_level="debug") as host:
+        level = host.call(lambda: ours.level)
+
+    assert (level, ours.level) == (logging.DEBUG, before)
 
 
 def test_an_interrupted_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

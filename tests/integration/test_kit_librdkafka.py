@@ -270,3 +270,33 @@ def test_a_client_without_a_subscription_pushes_no_metrics(odradek_host: Running
     client.end()
 
     assert [push for push in odradek_host.telemetry.pushes if push.metrics] == []
+
+
+def test_two_consumers_of_the_new_protocol_share_soon(odradek_host: RunningHost) -> None:
+    from confluent_kafka import Consumer
+
+    odradek_host.topics.create("t", 2)
+    settings = {"bootstrap.servers": odradek_host.bootstrap, "group.id": "g", "group.protocol": "consumer"}
+    consumers = [Consumer(settings) for _ in range(2)]
+    first, second = consumers
+    most = 100
+
+    def rounds(shares: tuple[int, int]) -> int:
+        """The polls of 10 ms until each has so many partitions."""
+        for number in range(most):
+            if tuple(len(each.assignment()) for each in consumers) == shares:
+                return number
+            for each in consumers:
+                each.poll(0.01)
+        return most
+
+    try:
+        first.subscribe(["t"])
+        alone = rounds((2, 0))
+        second.subscribe(["t"])
+        shared = rounds((1, 1))
+    finally:
+        for each in consumers:
+            each.close()
+
+    assert max(alone, shared) < most

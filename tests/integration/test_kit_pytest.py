@@ -122,6 +122,7 @@ def test_missing_data_is_explained_in_the_report(tmp_path: Path) -> None:
     printed = ran(tmp_path, MISSES)
 
     assert "NothingCame: no data point of metric nothing of client (any) within 0 s" in printed
+    assert "arrivals.py" not in printed, "the frames of the kit are shown"
     assert "subscriptions: none, so clients have nothing to push" in printed
 
 

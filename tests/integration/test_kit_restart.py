@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -46,6 +47,17 @@ def test_a_host_comes_back_on_its_port_with_its_data(
     assert odradek_host.address == address
     assert values(odradek_host) == [b"before", b"after"]
     assert "test" in odradek_host.host.telemetry.subscriptions.by_name
+
+
+def test_a_killed_host_logs_nothing(odradek_host: RunningHost, caplog: pytest.LogCaptureFixture) -> None:
+    odradek_host.topics.create("t")
+    produce(odradek_host, b"one")
+
+    odradek_host.kill()
+    odradek_host.restart()
+
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert logging.getLogger("odradek").isEnabledFor(logging.WARNING)
 
 
 def test_a_stopped_host_refuses_connections_and_keeps_its_port(odradek_host: RunningHost) -> None:

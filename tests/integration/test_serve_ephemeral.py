@@ -44,6 +44,10 @@ def produce(serve: ServeProcess, topic: str) -> Any:
     return producer
 
 
+def test_it_says_which_plugins_stay_inactive(serve: ServeProcess, control: Control) -> None:
+    assert any("the others stay inactive: " in line and "enrich" in line for line in serve.errors)
+
+
 def test_faults_requests_and_records(serve: ServeProcess, control: Control) -> None:
     control.call("topics/create", name="orders", partitions=1, retention_ms=HOUR_MS)
     fault = control.call("fault", api="Produce", topic="orders", error="NOT_ENOUGH_REPLICAS")
@@ -216,8 +220,8 @@ def test_a_plugin_is_active() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--virtual-clock"], "--control and --virtual-clock need --ephemeral"),
-        (["--control", "127.0.0.1:0"], "--control and --virtual-clock need --ephemeral"),
+        (["--virtual-clock"], "--control, --virtual-clock and --brokers need --ephemeral"),
+        (["--control", "127.0.0.1:0"], "--control, --virtual-clock and --brokers need --ephemeral"),
         (["--ephemeral", "--recover-metadata"], "nothing to recover"),
     ],
 )

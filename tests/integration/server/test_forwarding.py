@@ -476,7 +476,7 @@ def test_an_outage_is_one_line_at_its_beginning_and_one_at_its_end(
     eventually(runner, settled)
 
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", "destination is down, trying again"),
-        ("WARNING", "destination delivers again"),
+        ("WARNING", "destination of fake is down, trying again: Retry: connection refused"),
+        ("WARNING", "destination of fake delivers again"),
     ]
     assert vars(caplog.records[1])["attempts"] == 5

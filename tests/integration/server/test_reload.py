@@ -241,7 +241,7 @@ def color(host: HostThread) -> str:
         (
             ["plugins.shade.color=ultraviolet"],
             [
-                "plugin cannot take its new table, restart the host",
+                "plugin shade cannot take its new table, restart the host",
                 "configuration reloaded",
                 "changed keys need a restart ['plugins.shade.color']",
             ],

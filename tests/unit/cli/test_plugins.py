@@ -162,7 +162,9 @@ def test_a_plugin_whose_hook_raises_is_listed_as_broken_beside_the_others(
     rows = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
     assert status == 0
     assert rows["raising"]["state"] == "broken"
-    assert rows["raising"]["problem"] == "odradek_enricher raised LookupError: no directory"
+    assert rows["raising"]["problem"].startswith(
+        f"odradek_enricher raised LookupError: no directory ({__file__}:"
+    )
     assert rows["labels"]["state"] == "idle"
 
 

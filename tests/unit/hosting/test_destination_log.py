@@ -28,8 +28,8 @@ def test_each_outage_is_one_line_at_its_beginning_and_one_at_its_end(
         destination.delivered(outage_ms + 7_000)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "destination is down, trying again",
-        "destination delivers again",
+        "destination of otlp is down, trying again: Retry: connection refused",
+        "destination of otlp delivers again",
     ] * 2
     down, again = map(vars, caplog.records[:2])
     assert (down["plugin"], down["problem"], down["records"]) == ("otlp", "Retry: connection refused", 7)
@@ -54,7 +54,7 @@ def test_a_destination_that_refuses_records_is_not_down(
     destination.delivered(1)
 
     (line,) = caplog.records
-    assert line.getMessage() == "pushes are given up and dropped"
+    assert line.getMessage() == "plugin otlp: 1 pushes are given up and dropped: too old"
     assert (vars(line)["reason"], vars(line)["records"]) == ("too old", 1)
 
 
@@ -65,7 +65,7 @@ def test_a_bug_has_its_traceback_once_a_minute(
         destination.broken(DELIVER, KeyError("team"), 1, now_ms)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "plugin otlp failed in deliver; trying again"
+        "plugin otlp failed in deliver: KeyError: 'team'; trying again"
     ] * 2
     assert vars(caplog.records[1])["unlogged"] == 59
     assert caplog.records[0].exc_info is not None

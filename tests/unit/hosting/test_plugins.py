@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
 from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import ConfigError
 
-Install = Callable[..., None]
+Install = Callable[..., Path]
 
 GOOD = """
 from odradek.plugin import hookimpl
@@ -59,27 +58,6 @@ def odradek_quota_callback(config):
 """
 
 
-SERIAL = count()
-"""Modules stay imported, so each has a name of its own."""
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Put a distribution with one module and one entry point on the import path."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(name: str, source: str, distribution: str | None = None) -> None:
-        title = distribution or f"odradek-{name}"
-        module = f"installed_{next(SERIAL)}"
-        info = tmp_path / f"{title.replace('-', '_')}-9.1.dist-info"
-        info.mkdir()
-        (tmp_path / f"{module}.py").write_text(source)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {title}\nVersion: 9.1\n")
-        (info / "entry_points.txt").write_text(f"[odradek]\n{name} = {module}\n")
-
-    return write
-
-
 def named(plugins: list[ActivePlugin], name: str) -> ActivePlugin:
     return next(plugin for plugin in plugins if plugin.name == name)
 
@@ -109,21 +87,21 @@ def test_two_managers_are_independent(install: Install) -> None:
 
 def test_a_plugin_that_cannot_be_imported_does_not_stop_the_start(install: Install) -> None:
     install("paint", GOOD)
-    install("rotten", "raise RuntimeError('no such library')")
+    file = install("rotten", "raise RuntimeError('no such library')")
 
     plugins = activate(load_plugins(), {"paint": {"color": "red"}})
 
     assert named(plugins, "rotten").state == PluginState.BROKEN
-    assert named(plugins, "rotten").installed.problem == "RuntimeError: no such library"
+    assert named(plugins, "rotten").installed.problem == f"RuntimeError: no such library ({file}:1)"
     assert named(plugins, "paint").state == PluginState.ACTIVE
 
 
 def test_an_import_that_exits_does_not_end_the_host(install: Install) -> None:
-    install("rotten", "import sys; sys.exit(3)")
+    file = install("rotten", "import sys; sys.exit(3)")
 
     manager = load_plugins()
 
-    assert manager.installed["rotten"].problem == "SystemExit: 3"
+    assert manager.installed["rotten"].problem == f"SystemExit: 3 ({file}:1)"
 
 
 @pytest.mark.parametrize(
@@ -148,43 +126,6 @@ def test_a_disabled_broken_plugin_does_not_stop_the_start(install: Install) -> N
     plugins = activate(load_plugins(), {"rotten": {"enabled": False}})
 
     assert named(plugins, "rotten").state == PluginState.DISABLED
-
-
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        (
-            GOOD.replace("odradek_enricher", "odradek_enrichr"),
-            "unknown hook odradek_enrichr; did you mean odradek_enricher?",
-        ),
-        (
-            GOOD.replace("odradek_enricher", "odradek_qqqqqqqq"),
-            "unknown hook odradek_qqqqqqqq; known hooks: odradek_authorizer",
-        ),
-        (GOOD.replace("(config)", "(config, context)"), "context"),
-    ],
-)
-def test_a_plugin_that_does_not_match_the_hooks_is_broken(
-    install: Install, source: str, problem: str
-) -> None:
-    install("misfit", source)
-
-    manager = load_plugins()
-
-    assert problem in str(manager.installed["misfit"].problem)
-    assert not manager.has_plugin("misfit")
-
-
-def test_of_two_plugins_with_one_name_the_second_is_broken(install: Install) -> None:
-    install("paint", GOOD, distribution="a-paint")
-    install("paint", GOOD, distribution="b-paint")
-
-    manager = load_plugins()
-
-    broken = [plugin for plugin in manager.installed.values() if plugin.problem is not None]
-    assert len(broken) == 1
-    assert broken[0].name == f"paint ({broken[0].distribution})"
-    assert manager.has_plugin("paint")
 
 
 def test_each_plugin_gets_only_its_own_table(install: Install) -> None:
@@ -266,16 +207,6 @@ def test_a_request_without_a_plugin_names_the_option() -> None:
     assert "install the extra" not in caught.value.problem
 
 
-def test_a_hook_that_raises_is_reported_with_its_table(install: Install) -> None:
-    install("rotten", GOOD.replace("return None", "raise ZeroDivisionError('seven')"))
-    manager = load_plugins()
-
-    with pytest.raises(ConfigError) as caught:
-        activate(manager, {})
-
-    assert str(caught.value) == "plugins.rotten: odradek_enricher raised ZeroDivisionError: seven"
-
-
 def test_a_hook_that_exits_is_reported_with_its_table(install: Install) -> None:
     install("leaving", GOOD.replace("return None", "raise SystemExit(3)"))
     manager = load_plugins()
@@ -296,7 +227,7 @@ def test_an_async_method_that_the_host_does_not_await_is_refused(install: Instal
     install("later", GOOD.replace("def labels", "async def labels"))
     manager = load_plugins()
 
-    with pytest.raises(ConfigError, match="labels is an async function") as caught:
+    with pytest.raises(ConfigError, match=r"labels \(.*:5\) is an async function") as caught:
         activate(manager, {"later": {"color": "red"}})
 
     assert caught.value.path == "plugins.later"
@@ -305,14 +236,14 @@ def test_an_async_method_that_the_host_does_not_await_is_refused(install: Instal
 @pytest.mark.parametrize("offer", ["Forwarder()", "{'a': Forwarder()}"])
 def test_a_forwarder_with_a_wrong_signature_is_refused(install: Install, offer: str) -> None:
     source = FORWARDING.replace("deliver(self, batch)", "deliver(self)")
-    install("carry", source.replace("return Forwarder()", f"return {offer}"))
+    file = install("carry", source.replace("return Forwarder()", f"return {offer}"))
     manager = load_plugins()
 
     with pytest.raises(ConfigError) as caught:
         activate(manager, {})
 
     assert str(caught.value) == (
-        "plugins.carry: odradek_forwarder returned Forwarder: deliver takes (); "
+        f"plugins.carry: odradek_forwarder returned Forwarder: deliver ({file}:6) takes (); "
         "expected async def deliver(self, batch)"
     )
 

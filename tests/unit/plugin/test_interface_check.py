@@ -10,6 +10,7 @@ import pytest
 
 from odradek.plugin import ClientQuotaCallback, ClientTelemetryReceiver, ConfigError, Enricher, Forwarder
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.places import place_of_definition
 
 
 class Good:
@@ -96,7 +97,8 @@ def test_a_method_that_the_host_cannot_call_is_refused_by_name(
     with pytest.raises(ConfigError) as caught:
         check_interface(with_method(name, method), (interface,), "plugins.team", "odradek_hook")
 
-    assert str(caught.value) == f"plugins.team: odradek_hook returned Team: {problem}"
+    told = problem.replace(name, name + place_of_definition(method), 1)
+    assert str(caught.value) == f"plugins.team: odradek_hook returned Team: {told}"
 
 
 def test_an_object_without_the_methods_is_refused_with_the_expected_types() -> None:
@@ -104,7 +106,18 @@ def test_an_object_without_the_methods_is_refused_with_the_expected_types() -> N
         check_interface(7, (Enricher, ClientQuotaCallback), "plugins.team", "odradek_hook")
 
     assert str(caught.value) == (
-        "plugins.team: odradek_hook returned int, expected Enricher or ClientQuotaCallback"
+        "plugins.team: odradek_hook returned int, expected Enricher or ClientQuotaCallback: "
+        "it lacks labels or quota_metric_tags, quota_limit, update_quota, remove_quota, "
+        "quota_reset_required"
+    )
+
+
+def test_a_class_in_the_place_of_an_object_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check_interface(Good, (Enricher,), "plugins.team", "odradek_hook")
+
+    assert str(caught.value) == (
+        "plugins.team: odradek_hook returned the class Good; return an instance of it, Good(...)"
     )
 
 

@@ -30,6 +30,7 @@ from odradek.waiting.clock import Timer
 KEYS = sorted(each.name for _, each in walk(HostConfig) if each.in_file)
 FORWARDERS = {each for each in KEYS if each.startswith(("metrics.", "ssl."))} | {
     "cluster.name",
+    "log.level",
     "plugin.slow.ms",
     "shutdown.timeout.ms",
     "telemetry.error.policy",

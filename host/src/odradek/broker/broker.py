@@ -18,6 +18,7 @@ from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
+from odradek.broker.nodes import Nodes
 from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
@@ -129,6 +130,7 @@ class Broker(Answering):
         again."""
         self.endpoints: dict[str, Endpoint] = {}
         """Advertised addresses by listener name; a client gets that of the listener it is connected to."""
+        self.nodes = Nodes(self.settings.node_id, self.endpoint)
         limits = self.connection_quotas.configured
         self.config = DynamicConfig(self.start_values, config.log_defaults, limits)
         if metadata.resource_names(ResourceType.BROKER):

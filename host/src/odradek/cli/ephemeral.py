@@ -9,11 +9,13 @@ import re
 import signal
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
+from importlib.metadata import entry_points
 from queue import SimpleQueue
 
 from odradek.broker.broker_settings import Endpoint
+from odradek.hosting.plugin_manager import GROUP
 from odradek.plugin.config import ConfigError
 from odradek.process.hangup import held_hangup
 from odradek.programs.config import HostConfig, parse
@@ -40,14 +42,19 @@ class EphemeralHost(HostContext):
         values: The values of the file and of ``--set``, by dotted key.
         plugins: The names of ``--plugin``.
         clock: Its clock; None for the machine's.
+        brokers: How many brokers clients see.
     """
 
     def __init__(
-        self, values: Mapping[str, object], plugins: frozenset[str], clock: VirtualClock | None
+        self, values: Mapping[str, object], plugins: frozenset[str], clock: VirtualClock | None, brokers: int
     ) -> None:
         self.values, self.requested = values, plugins
         super().__init__(
-            {}, clock, None, {name: {} for name in plugins | parse(values, plugins).plugins.keys()}
+            {},
+            clock,
+            None,
+            {name: {} for name in plugins | parse(values, plugins).plugins.keys()},
+            brokers=brokers,
         )
 
     def host_config(self, opened: ExitStack) -> HostConfig:
@@ -57,7 +64,15 @@ class EphemeralHost(HostContext):
             "data.dir": str(temporary_folder(opened, memory_folder())),
             "log.dirs": str(temporary_folder(opened, None)),  # may grow too large for memory
         }
-        return parse({**FOR_TESTS, **kept, **temporary}, self.requested)
+        return parse(self.with_brokers({**FOR_TESTS, **kept, **temporary}), self.requested)
+
+
+def tell_inactive(plugins: Collection[str]) -> None:
+    """Log which plugins are installed that no option names: tests should not depend on them."""
+    inactive = sorted({each.name for each in entry_points(group=GROUP)} - set(plugins))
+    if inactive:
+        told = "--ephemeral activates plugins that --plugin or a table names; the others stay inactive: %s"
+        log.info(told, ", ".join(inactive))
 
 
 def clock_from_now() -> VirtualClock:

@@ -42,7 +42,8 @@ log = logging.getLogger(__name__)
 @click.option(
     "--ephemeral",
     is_flag=True,
-    help="For tests: free ports, data in a temporary directory, and a control port.",
+    help="For tests: free ports, data in a temporary directory, a control port, and only the plugins that "
+    "--plugin or a table names.",
 )
 @click.option(
     "--control",
@@ -55,6 +56,14 @@ log = logging.getLogger(__name__)
     is_flag=True,
     help="With --ephemeral: the host's time stands still until the control port advances it.",
 )
+@click.option(
+    "--brokers",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="With --ephemeral: how many brokers clients see, each on a port of its own.",
+)
 @log_options
 def serve(
     config_file: Path | None,
@@ -65,6 +74,7 @@ def serve(
     ephemeral: bool,
     control: str | None,
     virtual_clock: bool,
+    brokers: int,
     log_level: str,
     log_format: str,
 ) -> None:
@@ -77,8 +87,8 @@ def serve(
 
     SIGHUP reloads the subscriptions of the file, and the tables of plugins that can take a new one.
     """
-    if not ephemeral and (control is not None or virtual_clock):
-        raise click.UsageError("--control and --virtual-clock need --ephemeral")
+    if not ephemeral and (control is not None or virtual_clock or brokers > 1):
+        raise click.UsageError("--control, --virtual-clock and --brokers need --ephemeral")
     if ephemeral and recover_metadata:
         raise click.UsageError("--ephemeral starts without data: nothing to recover")
     log_to_stderr(log_level, log_format)
@@ -92,7 +102,7 @@ def serve(
             for line in check(config):
                 click.echo(line)
         elif ephemeral:
-            serve_ephemeral(start, control, virtual_clock)
+            serve_ephemeral(start, control, virtual_clock, brokers)
         else:
             serve_until_stopped(start, config)
 
@@ -128,19 +138,21 @@ def followed(host: Host, config: HostConfig) -> AbstractAsyncContextManager[None
     return following(host, config.follow)
 
 
-def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool) -> None:
+def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool, brokers: int) -> None:
     """Run a host whose data end with it."""
     # the test kit, which other hosts do not need
-    from odradek.cli.ephemeral import CONTROL, EphemeralHost, clock_from_now, run_ephemeral
+    from odradek.cli.ephemeral import CONTROL, EphemeralHost, clock_from_now, run_ephemeral, tell_inactive
 
     def ready(running: RunningHost, control_url: str) -> None:
         host = running.host
         running.call(lambda: report(host, start.config_file, start.log_level, host.broker.acls))
+        tell_inactive(running.plugins)
         announce(f"{ready_line(running.host.config, running.host)} control={control_url}")
 
     values = read_values(start.config_file, start.overrides)
     check_keys(start.program, values)
-    host = EphemeralHost(values, frozenset(start.plugins), clock_from_now() if virtual_clock else None)
+    clock = clock_from_now() if virtual_clock else None
+    host = EphemeralHost(values, frozenset(start.plugins), clock, brokers)
     run_ephemeral(host, control or CONTROL, ready)
 
 

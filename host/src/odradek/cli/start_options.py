@@ -8,6 +8,7 @@ import click
 
 from odradek.cli.usage import options_of
 from odradek.endpoints.log_lines import FORMATTERS
+from odradek.process.log_format import LEVELS
 
 config_options = options_of(
     click.option(
@@ -37,7 +38,7 @@ config_options = options_of(
 log_options = options_of(
     click.option(
         "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"]),
+        type=click.Choice(list(LEVELS)),
         default="info",
         show_default=True,
         help="Lowest level to log on stderr.",

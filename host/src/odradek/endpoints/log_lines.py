@@ -42,14 +42,19 @@ def escaped(character: str) -> str:
 
 
 class LineFormatter(logging.Formatter):
-    """A fixed message followed by its fields: ``WARNING odradek.log: cannot close a log log=t-0``."""
+    """A message, and the fields that are not in it: ``WARNING odradek.log: cannot close a log log=t-0``."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         line, newline, traceback = super().format(record).partition("\n")
-        about = [f" {key}={shown(value)}" for key, value in fields(record).items()]
+        told = record.args if isinstance(record.args, tuple) else ()
+        about = [
+            f" {key}={shown(value)}"
+            for key, value in fields(record).items()
+            if not (isinstance(value, str) and value in told)
+        ]
         return "".join([line, *about, newline, traceback])
 
 

@@ -137,9 +137,12 @@ def activated(
     config = PluginConfig(path, values)
     enabled = read_settings(PluginSettings, config).enabled
     if enabled is None:
-        enabled = not plugin.builtin or table is not None
+        enabled = not plugin.builtin or table is not None or bool(plugin.rivals)
     if not enabled and not wanted:
         return ActivePlugin(plugin, PluginState.DISABLED)
+    if plugin.rivals:
+        names = " and ".join(sorted((plugin.distribution, *plugin.rivals)))
+        raise ConfigError(path, f"{names} both install a plugin of this name; uninstall one of them")
     if plugin.problem is not None:
         if wanted or table is not None:
             raise ConfigError(path, f"the plugin of {plugin.distribution} cannot be loaded: {plugin.problem}")

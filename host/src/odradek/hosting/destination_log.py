@@ -13,6 +13,7 @@ from typing import Final
 
 from odradek.bounds.sampled_log import SampledLog
 from odradek.delivery.spooled_record import SpooledRecord
+from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import TelemetryRecord
 
@@ -74,29 +75,32 @@ class DestinationLog:
     def failed(self, error: Exception, records: int, now_ms: int) -> None:
         """A call failed and will be tried again. Only the first one is a warning."""
         level = logging.DEBUG
-        message = "destination is still down"
+        message = "destination of %s is still down: %s"
         if self.down_since_ms is None:
             self.down_since_ms, self.attempts = now_ms, 0
-            level, message = logging.WARNING, "destination is down, trying again"
+            level, message = logging.WARNING, "destination of %s is down, trying again: %s"
         self.attempts += 1
-        log.log(level, message, extra={"plugin": self.name, "problem": described(error), "records": records})
+        extra = {"plugin": self.name, "problem": described(error), "records": records}
+        log.log(level, message, self.name, extra["problem"], extra=extra)
 
     def broken(self, method: str, error: Exception, records: int, now_ms: int) -> None:
         """The plugin raised what it should not, and will be called again."""
         self.fault = described(error)
         self.faults = self.faults + 1 if method == self.failing else 1
         self.failing = method
-        self.bug(f"{method}; trying again", method, error, now_ms, records=records)
+        self.bug(method, "; trying again", method, error, now_ms, records=records)
 
     def metrics_failed(self, error: Exception, now_ms: int) -> None:
         """The plugin's own figures cannot be read; the host's are shown without them."""
-        self.bug("its metrics", METRICS, error, now_ms)
+        self.bug("its metrics", "", METRICS, error, now_ms)
 
-    def bug(self, where: str, method: str, error: Exception, now_ms: int, **more: object) -> None:
+    def bug(self, where: str, then: str, method: str, error: Exception, now_ms: int, **more: object) -> None:
         """Log an error of the plugin's own with its traceback."""
         fields = {"plugin": self.name, "problem": described(error), **more}
-        message = "plugin %s failed in %s"
-        self.bugs[method].write(logging.ERROR, now_ms, message, self.name, where, error=error, **fields)
+        told = self.name, where, described(error) + place_of(error) + then
+        self.bugs[method].write(
+            logging.ERROR, now_ms, "plugin %s failed in %s: %s", *told, error=error, **fields
+        )
 
     def given_up(self, records: Sequence[TelemetryRecord], reason: str, then: str) -> None:
         """Records will not be delivered.
@@ -111,7 +115,8 @@ class DestinationLog:
             extra["offsets"] = offsets
         if self.fault is not None:
             extra["problem"] = self.fault
-        log.warning("pushes are given up and %s", then, extra=extra)
+        told = "plugin %s: %d pushes are given up and %s: %s"
+        log.warning(told, self.name, len(records), then, reason, extra=extra)
 
     def started(self) -> None:
         """The start succeeded."""
@@ -128,7 +133,7 @@ class DestinationLog:
             "attempts": self.attempts,
         }
         self.down_since_ms = None
-        log.warning("destination delivers again", extra=extra)
+        log.warning("destination of %s delivers again", self.name, extra=extra)
 
     def recovered(self, message: str) -> None:
         """A call succeeded; tell so if the plugin has failed before."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from threading import Event, Lock
 from typing import Final
 
@@ -14,6 +15,8 @@ from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.bounded_call import CutOffError, bounded, waited
 from odradek.hosting.destination_log import DELIVER, START, DestinationLog
+from odradek.hosting.watched_call import told_if_long
+from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Forwarder, Reject, Retry
 
@@ -60,7 +63,7 @@ class ForwarderCalls:
         while not stopping.is_set():
             limit_s = min(settings.deliver_timeout_ms << attempts, most_ms) / 1000
             try:
-                with self.destination.call(START, limit_s, monotonic_ms()):
+                with self.destination.call(START, limit_s, monotonic_ms()), self.told_if_long(limit_s):
                     await bounded(self.forwarder.start, limit_s)
             except Exception as error:  # noqa: BLE001  a plugin may raise anything
                 self.destination.broken(START, error, 0, monotonic_ms())
@@ -75,6 +78,11 @@ class ForwarderCalls:
                 self.destination.started()
                 return True
         return False
+
+    def told_if_long(self, limit_s: float) -> AbstractContextManager[None]:
+        """Tell of a start that takes long."""
+        then = f"pushes wait for it, its time limit is {limit_s:g} s"
+        return told_if_long(self.destination.name, START, then)
 
     async def deliver(self, delivery: BatchDelivery) -> int:
         """Call ``deliver`` once; return the milliseconds to wait before the next call."""
@@ -109,5 +117,5 @@ class ForwarderCalls:
         try:
             await bounded(self.forwarder.close, limit_s)
         except Exception as error:
-            extra = {"plugin": self.destination.name, "problem": described(error)}
-            log.warning("forwarder close failed", exc_info=error, extra=extra)
+            name, told = self.destination.name, described(error) + place_of(error)
+            log.warning("plugin %s cannot be closed: %s", name, told, exc_info=error, extra={"plugin": name})

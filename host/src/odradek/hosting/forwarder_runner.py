@@ -122,8 +122,10 @@ class ForwarderRunner:
     def report_dropping(self, dropping: bool) -> None:
         """Log when dropping begins and when it ends, not for each record."""
         self.dropping = dropping
-        message = "forwarder queue is full, dropping" if dropping else "forwarder queue has room again"
-        log.warning(message, extra={"plugin": self.name, "dropped": dict(self.queue.dropped)})
+        message = (
+            "the queue of plugin %s is full, dropping" if dropping else "the queue of plugin %s has room"
+        )
+        log.warning(message, self.name, extra={"plugin": self.name, "dropped": dict(self.queue.dropped)})
 
     def stop_soon(self, timeout_s: float) -> None:
         """Refuse new records, deliver the queued ones within the time, then close. Return at once.
@@ -143,8 +145,9 @@ class ForwarderRunner:
         if self.thread is not None:
             self.thread.join(timeout_s)
             if self.thread.is_alive():
+                extra = {"plugin": self.name}
                 log.error(
-                    "forwarder did not stop in time, abandoning its thread", extra={"plugin": self.name}
+                    "plugin %s did not stop in %g s, abandoning its thread", self.name, timeout_s, extra=extra
                 )
         self.give_up("stopped")
 
@@ -215,8 +218,8 @@ class ForwarderRunner:
         if not self.carrying.cancelled() and (error := self.carrying.exception()) is not None:
             reason = "failed"
             self.ledger.last_error = described(error)
-            extra = {"plugin": self.name, "problem": described(error)}
-            log.error("forwarder ended", exc_info=error, extra=extra)
+            extra = {"plugin": self.name}
+            log.error("plugin %s ended: %s", self.name, described(error), exc_info=error, extra=extra)
         self.refusal = self.refusal or reason
         self.give_up(reason)
         await self.calls.close(self.close_s)

@@ -107,7 +107,8 @@ def start_runners(runners: Sequence[ForwarderRunner], spool: TelemetrySpool | No
         forwarder = runner.forwarder
         if spool is not None and isinstance(forwarder, KeepsTotals) and forwarder.is_rebuilt():
             assert runner.feed is not None
-            log.warning("totals are built again from the beginning of the log", extra={"plugin": runner.name})
+            told = "totals of plugin %s are built again from the beginning of the log"
+            log.warning(told, runner.name, extra={"plugin": runner.name})
             spool.rewind(runner.feed.group_id)
         runner.start()
 

@@ -29,4 +29,5 @@ async def listening(*plugins: tuple[object, Event]) -> None:
 async def tried(address: str, event: Event) -> None:
     """Wait until the event is set, at most for `LISTEN_S`."""
     if not await asyncio.to_thread(event.wait, LISTEN_S):
-        log.warning("a plugin does not listen yet", extra={"address": address, "after_s": LISTEN_S})
+        extra = {"address": address, "after_s": LISTEN_S}
+        log.warning("a plugin does not listen on %s after %g s", address, LISTEN_S, extra=extra)

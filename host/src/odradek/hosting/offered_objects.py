@@ -9,6 +9,9 @@ from threading import Thread
 
 from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
+from odradek.plugin.config import ConfigError
+from odradek.plugin.places import place_of
+from odradek.plugin.plugin_stats import described
 from odradek.telemetry.enrichers import Enrichers, try_enricher
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 
@@ -25,7 +28,13 @@ def register(
     """
     for plugin in plugins:
         for provider in plugin.offered(CLIENT_TELEMETRY):
-            receivers.register(plugin.name, provider)
+            try:
+                receivers.register(plugin.name, provider)
+            except ConfigError:
+                raise
+            except Exception as error:
+                told = f"{type(provider).__name__} raised {described(error)}{place_of(error)}"
+                raise ConfigError(f"plugins.{plugin.name}", f"{told}; return None to stay out") from error
         for enricher in plugin.offered(ENRICHER):
             try_enricher(plugin.name, enricher)
             enrichers.register(plugin.name, enricher)
@@ -46,12 +55,18 @@ def close_offers(plugin: ActivePlugin, timeout_s: float) -> None:
             closing.start()
             closing.join(timeout_s)
             if closing.is_alive():
-                log.error("plugin did not close in time, leaving it", extra={"plugin": plugin.name})
+                log.error(
+                    "plugin %s did not close in %g s, leaving it",
+                    plugin.name,
+                    timeout_s,
+                    extra={"plugin": plugin.name},
+                )
 
 
 def close_offer(name: str, close: Callable[[], object]) -> None:
     """Close one object, on a thread of its own."""
     try:
         close()
-    except BaseException:
-        log.exception("plugin cannot be closed", extra={"plugin": name})
+    except BaseException as error:
+        told = described(error) + place_of(error)
+        log.exception("plugin %s cannot be closed: %s", name, told, extra={"plugin": name})

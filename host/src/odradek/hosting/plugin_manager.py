@@ -10,18 +10,21 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
 import pluggy
 
 import odradek
 from odradek.hosting import stdout_receiver
+from odradek.hosting.hook_check import check_hooks, load_problem
 from odradek.hosting.offers import HOOKS
 from odradek.plugin import hookspecs
-from odradek.plugin.config import ConfigError, PluginConfig, nearest
+from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Reloadable
 
@@ -46,6 +49,8 @@ class InstalledPlugin:
     builtin: bool = False
     problem: str | None = None
     """Why the plugin is broken; None if it is not."""
+    rivals: tuple[str, ...] = ()
+    """Other distributions with a plugin of this name."""
 
 
 class HostPluginManager(pluggy.PluginManager):
@@ -55,48 +60,56 @@ class HostPluginManager(pluggy.PluginManager):
         super().__init__(GROUP)
         self.add_hookspecs(hookspecs)
         self.installed: dict[str, InstalledPlugin] = {}
+        self.loading = ""
+        """The plugin that is being imported."""
 
     def add(self, name: str, plugin: object, distribution: str, version: str, builtin: bool = False) -> None:
         """Register an imported plugin.
 
         Raises:
             ValueError: The name or the object is already registered.
-            PluginValidationError: It implements an unknown hook or asks for an unknown argument.
+            WrongPlugin: The host could not call its hooks.
         """
-        try:
-            self.register(plugin, name)
-            self.refuse_unknown_hooks(plugin)
-        except Exception:
-            if self.get_plugin(name) is plugin:
-                self.unregister(name=name)
-            raise
+        check_hooks(self, plugin)
+        self.register(plugin, name)
         hooks = tuple(sorted(caller.name for caller in self.get_hookcallers(plugin) or ()))
         self.installed[name] = InstalledPlugin(
             name=name, distribution=distribution, version=version, hooks=hooks, builtin=builtin
         )
 
-    def refuse_unknown_hooks(self, plugin: object) -> None:
-        """Refuse hooks without a specification. pluggy's `check_pending` checks all plugins, not one."""
-        for caller in self.get_hookcallers(plugin) or ():
-            if not caller.has_spec():
-                close = nearest(caller.name, HOOKS)
-                hint = f"did you mean {close}?" if close else f"known hooks: {', '.join(sorted(HOOKS))}"
-                raise pluggy.PluginValidationError(plugin, f"unknown hook {caller.name}; {hint}")
-
     def load(self, entry_point: EntryPoint) -> None:
         """Import and register one entry point; record a failure in `installed`."""
         name = entry_point.name
         distribution, version = origin(entry_point)
+        if name in self.installed:
+            first = self.installed[name]
+            rivals = (*first.rivals, distribution)
+            self.installed[name] = replace(first, rivals=rivals)
+            return
+        self.loading = name
         try:
             self.add(name, entry_point.load(), distribution, version)
         except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
-            problem = described(error)
-            log.warning("plugin %s cannot be loaded", name, extra={"problem": problem})
-            if name in self.installed:
-                name = f"{name} ({distribution})"
+            problem = load_problem(error, entry_point)
+            log.warning("plugin %s cannot be loaded: %s", name, problem)
             self.installed[name] = InstalledPlugin(
                 name=name, distribution=distribution, version=version, problem=problem
             )
+        self.loading = ""
+
+    def load_installed(self) -> None:
+        """Find and import all installed plugins. Never fails: see ``installed[...].problem``."""
+        if os.environ.get(TRACE_VARIABLE) == "1":
+            trace(self)
+        for name, plugin in BUILTIN.items():
+            self.add(name, plugin, GROUP, odradek.__version__, builtin=True)
+        for entry_point in sorted(entry_points(group=GROUP), key=lambda found: found.name):
+            self.load(entry_point)
+
+    def owner(self, package: str) -> str:
+        """The plugin that is in a package, or that is being imported; empty if there is none."""
+        owners = (name for name, plugin in self.list_name_plugin() if package_of(plugin) == package)
+        return next(owners, self.loading)
 
     def offers(self, name: str, hook: str, config: PluginConfig) -> tuple[object, ...]:
         """Call one hook of one plugin.
@@ -111,13 +124,24 @@ class HostPluginManager(pluggy.PluginManager):
             found = tuple(self.subset_hook_caller(hook, others)(config=config))
         except ConfigError:
             raise
-        except (Exception, SystemExit) as error:
-            raise ConfigError(config.path, f"{hook} raised {described(error)}") from error
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            told = f"{hook} raised {described(error)}{place_of(error)}; {remedy(error, config)}"
+            raise ConfigError(config.path, told) from error
         for offer in found:
             check_interface(offer, HOOKS[hook].types, config.path, hook)
             if isinstance(offer, Reloadable):
                 check_interface(offer, (Reloadable,), config.path, hook)
         return found
+
+
+def remedy(error: BaseException, config: PluginConfig) -> str:
+    """What an author does about a hook that raises."""
+    if isinstance(error, KeyboardInterrupt):
+        return "it took too long"
+    missing = ", ".join(sorted(config.known - config.values.keys() - {"enabled"}))
+    if missing and isinstance(error, AttributeError | TypeError):
+        return f"the table has no {missing}: give it a default, or raise ConfigError"
+    return "raise ConfigError for a wrong table"
 
 
 def origin(entry_point: EntryPoint) -> tuple[str, str]:
@@ -130,15 +154,16 @@ def origin(entry_point: EntryPoint) -> tuple[str, str]:
 
 
 def load_plugins() -> HostPluginManager:
-    """Find and import all installed plugins. Never fails: see ``installed[...].problem``."""
+    """A new manager with all installed plugins."""
     manager = HostPluginManager()
-    if os.environ.get(TRACE_VARIABLE) == "1":
-        trace(manager)
-    for name, plugin in BUILTIN.items():
-        manager.add(name, plugin, GROUP, odradek.__version__, builtin=True)
-    for entry_point in sorted(entry_points(group=GROUP), key=lambda found: found.name):
-        manager.load(entry_point)
+    manager.load_installed()
     return manager
+
+
+def package_of(plugin: Any) -> str:
+    """The outermost package of a plugin: a module, or an object of a class."""
+    module = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
+    return module.partition(".")[0]
 
 
 def trace(manager: HostPluginManager) -> None:

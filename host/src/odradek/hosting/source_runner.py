@@ -234,7 +234,13 @@ class SourceRunner:
             self.loop.call_soon_threadsafe(self.task.cancel)
         self.thread.join(timeout_s)
         if self.thread.is_alive():
-            log.error("source did not stop in time, abandoning its thread", extra={"plugin": self.stats.name})
+            name = self.stats.name
+            log.error(
+                "plugin %s did not stop in %g s, abandoning its thread",
+                name,
+                timeout_s,
+                extra={"plugin": name},
+            )
 
     # on the source's thread
 

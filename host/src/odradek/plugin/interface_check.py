@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator
 
 from odradek.plugin.config import ConfigError
+from odradek.plugin.places import place_of_definition
 
 
 def check_interface(offer: object, interfaces: tuple[type, ...], path: str, source: str) -> None:
@@ -26,14 +27,26 @@ def check_interface(offer: object, interfaces: tuple[type, ...], path: str, sour
     """
     implemented = [interface for interface in interfaces if isinstance(offer, interface)]
     kind = type(offer).__name__
+    if inspect.isclass(offer):
+        name = offer.__name__
+        raise ConfigError(path, f"{source} returned the class {name}; return an instance of it, {name}(...)")
     if not implemented:
         expected = " or ".join(interface.__name__ for interface in interfaces)
-        raise ConfigError(path, f"{source} returned {kind}, expected {expected}")
+        lacks = " or ".join(filter(None, (missing(offer, interface) for interface in interfaces)))
+        raise ConfigError(
+            path, f"{source} returned {kind}, expected {expected}" + (f": it lacks {lacks}" if lacks else "")
+        )
     for interface in implemented:
         for name, expected_method in methods(interface):
             problem = method_problem(getattr(offer, name), expected_method)
             if problem is not None:
-                raise ConfigError(path, f"{source} returned {kind}: {name} {problem}")
+                where = place_of_definition(getattr(offer, name))
+                raise ConfigError(path, f"{source} returned {kind}: {name}{where} {problem}")
+
+
+def missing(offer: object, interface: type) -> str:
+    """The methods of a protocol that an object lacks."""
+    return ", ".join(name for name, _ in methods(interface) if not hasattr(offer, name))
 
 
 def methods(interface: type) -> Iterator[tuple[str, Callable[..., object]]]:

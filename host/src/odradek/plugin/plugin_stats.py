@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field
 
 from odradek.bounds.sampled_log import INTERVAL_MS, SampledLog
+from odradek.plugin.places import place_of
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +37,10 @@ class PluginStats:
         """Count a failure, and log one each minute."""
         self.failed += 1
         self.last_error = described(error)
+        told = self.last_error + place_of(error)
+        fields = {"plugin": self.name, "failed": self.failed}
         self.failures.write(
-            logging.ERROR, now_ms, "plugin failed", error=error, plugin=self.name, failed=self.failed
+            logging.ERROR, now_ms, "plugin %s failed: %s", self.name, told, error=error, **fields
         )
 
     def block(self, hook: str, took_ns: int, now_ms: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from odradek.waiting.deferred import offload_inline
@@ -15,12 +16,19 @@ class FileThreads:
 
     def __init__(self, threads: int = 2) -> None:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="log-files")
+        self.unfinished = 0
+        """Work whose outcome is not known on the loop. Read it there."""
 
     def offload(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run work on a thread; see `Offload`."""
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self.executor, offload_result, work)
-        future.add_done_callback(lambda finished: done(finished.result()))
+        self.unfinished += 1
+        future.add_done_callback(partial(self.finish, done))
+
+    def finish(self, done: Callable[[Any], None], finished: asyncio.Future[Any]) -> None:
+        self.unfinished -= 1
+        done(finished.result())
 
     async def close(self) -> None:
         """Wait for the work that was begun."""

@@ -35,6 +35,7 @@ class KeptProcess(ABC):
 
     def __init__(self, about: Mapping[str, object], clock: Clock, backoff_s: float = BACKOFF_S) -> None:
         self.about = about
+        self.title = " ".join((self.kind, *map(str, about.values())))
         self.clock = clock
         self.first_backoff_s = self.backoff_s = backoff_s
         self.process: asyncio.subprocess.Process | None = None
@@ -62,13 +63,15 @@ class KeptProcess(ABC):
             started_ms = self.clock.monotonic_ms()
             why = await self.run()
             if not self.ended():
-                log.info("%s ended", self.kind, extra={**self.about, "why": why})
+                log.info("%s ended: %s", self.title, why, extra={**self.about, "why": why})
                 return
             if self.clock.monotonic_ms() - started_ms >= STEADY_MS:
                 self.backoff_s = self.first_backoff_s
             log.warning(
-                "%s ended, restarting it",
-                self.kind,
+                "%s ended, restarting it in %g s: %s",
+                self.title,
+                self.backoff_s,
+                why,
                 extra={**self.about, "why": why, "after_s": self.backoff_s},
             )
             await asyncio.sleep(self.backoff_s)
@@ -111,7 +114,7 @@ class KeptProcess(ABC):
         try:
             await asyncio.wait_for(self.process.wait(), timeout_s)
         except TimeoutError:
-            log.warning("%s did not end in time, killing it", self.kind, extra=dict(self.about))
+            log.warning("%s did not end in %g s, killing it", self.title, timeout_s, extra=dict(self.about))
         send_group(self.process.pid, signal.SIGKILL)
         await self.process.wait()
 

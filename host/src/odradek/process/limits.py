@@ -8,7 +8,9 @@ import ctypes
 import logging
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine
+from types import FrameType
 from typing import Any
 
 from odradek.process.hangup import HANGUP, has_terminal, held_hangup
@@ -28,6 +30,8 @@ MOST_DESCRIPTORS = 1 << 20
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
 SWITCH_INTERVAL_S = 0.0005
+AGAIN_S = 0.5
+"""A loop that has not taken a signal after this time is held."""
 
 
 def keep_buffers() -> None:
@@ -77,19 +81,33 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
-    """Run ``main`` until it returns; SIGTERM and SIGINT set the event passed to it."""
+    """Run ``main`` until it returns; SIGTERM and SIGINT set the event passed to it.
+
+    Raises:
+        KeyboardInterrupt: SIGINT came again, and the loop had not taken the first: something held it.
+    """
+    asked_s: list[float] = []
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        """Called at once, also while the loop is held."""
+        asked_s.append(time.monotonic())
+        if asked_s[-1] - asked_s[0] > AGAIN_S:
+            raise KeyboardInterrupt
 
     async def with_signals() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def stop_soon(number: signal.Signals) -> None:
+            asked_s.clear()
             tell_supervisor(STOPPING)
             log.info("stopping", extra={"why": number.name})
             stop.set()
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop_soon, number)
+        signal.signal(signal.SIGINT, interrupt)  # in addition: the loop has the signals from a descriptor
+        signal.siginterrupt(signal.SIGINT, False)
         await main(stop)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:

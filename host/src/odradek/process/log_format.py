@@ -25,6 +25,10 @@ class Size(int):
         return f"{amount:.1f}".removesuffix(".0") + unit
 
 
+LEVELS = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING", "error": "ERROR"}
+"""The levels that an operator may choose, as `logging` has them."""
+NOT_SET = "NOTSET"
+"""The level of a logger that logs what the others above it do."""
 AUDIT = "odradek.audit"
 """The logger of the audit log."""
 MOST_REMEMBERED = 9

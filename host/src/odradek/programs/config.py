@@ -48,6 +48,7 @@ from odradek.net.listener_settings import (
 from odradek.net.proxy_settings import ProxySettings
 from odradek.net.turns import TurnSettings
 from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
+from odradek.process.log_format import LEVELS, NOT_SET
 from odradek.process.worker_settings import WorkerSettings
 from odradek.programs.config_secrets import secrets_of, warn_about_secrets_in, with_references, with_secrets
 from odradek.programs.shipped import DOCS
@@ -155,6 +156,10 @@ class HostConfig:
         "audit.log.file", Special(type=ConfigType.STRING, shape="text", read=read_path), None,
         "File that `odradek serve` writes the audit log to, one JSON object per line; it can be rotated "
         "at any time.", unset="the host's log",
+    )
+    log_level: str = setting(
+        "log.level", Choice(LEVELS | {NOT_SET.lower(): NOT_SET}), NOT_SET,
+        "Lowest level of the lines that the host itself logs; `notset` is that of `--log-level`.",
     )
     metrics_listener: MetricsAddress | None = setting(
         "metrics.listener", LISTENER_KIND, None,

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from odradek.hosting.active_plugin import ActivePlugin, activate
 from odradek.hosting.offered_objects import close_offers, register
-from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
+from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.hosting.plugin_thread import PluginThreads
+from odradek.hosting.plugin_watch import PluginWatch
 from odradek.meters.metrics import plugin_rows
 from odradek.metrics.metric import MetricRow
 from odradek.plugin.plugin_stats import PluginStats
@@ -29,11 +30,10 @@ class Plugins:
     """
 
     def __init__(self, spine: Spine, manager: HostPluginManager | None, *, on_loop: bool = True) -> None:
-        config, self.clock = spine.config, spine.clock
-        settings = config.telemetry
-        self.spine = spine
-        self.manager = manager or load_plugins()
-        self.all: list[ActivePlugin] = activate(self.manager, config.plugins, config.requested_plugins)
+        self.spine, self.clock = spine, spine.clock
+        config, settings = spine.config, spine.config.telemetry
+        self.manager = manager or HostPluginManager()
+        self.watch = PluginWatch(self.manager.owner)
         self.threads = PluginThreads(settings.thread_queue_max_bytes, self.clock)
         self.receivers = ClientMetricsReceiverPlugin(
             self.clock, settings.slow_ms, settings.slow_limit, self.threads.displace if on_loop else None
@@ -41,13 +41,18 @@ class Plugins:
         self.enrichers = Enrichers(self.clock, spine.cluster, settings.slow_ms)
         self.stats: list[PluginStats] = []
         """Of objects that other parts call."""
-        self.part = Part(stop=self.close, metric_rows=self.metric_rows)
-        register(self.all, self.receivers, self.enrichers)
+        self.part = Part(self.watch.start, self.close, metric_rows=self.metric_rows)
+        with self.watch:
+            if manager is None:
+                self.manager.load_installed()
+            self.all: list[ActivePlugin] = activate(self.manager, config.plugins, config.requested_plugins)
+            register(self.all, self.receivers, self.enrichers)
 
     def close(self) -> None:
         """Close what the plugins offer, the last plugin first."""
         for plugin in reversed(self.all):
             close_offers(plugin, self.spine.stop_s)
+        self.watch.stop()
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The calls of the plugins."""

@@ -77,6 +77,7 @@ SHARED_WITH_GATEWAY: Final = ("sasl.oauthbearer.sub.claim.name",)
 """The name of a client in the token that it sends to its broker."""
 OF_FORWARD: Final = (
     "cluster.name",
+    "log.level",
     "metrics.",
     "plugin.slow.ms",
     "shutdown.timeout.ms",

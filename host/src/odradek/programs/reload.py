@@ -141,7 +141,11 @@ class Reloader:
             for old, new in change.pairs or ():
                 old.reload(new)
         except Exception:
-            log.exception("plugin cannot take its new table, restart the host", extra={"plugin": change.name})
+            log.exception(
+                "plugin %s cannot take its new table, restart the host",
+                change.name,
+                extra={"plugin": change.name},
+            )
             return False
         for instance in self.telemetry.instances():
             instance.drop_labels()

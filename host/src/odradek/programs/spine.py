@@ -6,11 +6,12 @@ order of the list and stops them in the reverse one. Nobody else starts or stops
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from odradek.hosting.forwarder_reports import problem_of
 from odradek.hosting.forwarder_runner import ForwarderRunner
@@ -21,6 +22,7 @@ from odradek.meters.metrics_settings import METRICS_LISTENER
 from odradek.metrics.cluster_name import ClusterName
 from odradek.metrics.metric import MetricRow
 from odradek.process.file_threads import FileThreads
+from odradek.process.log_format import NOT_SET
 from odradek.process.loop_timer import LoopTimer
 from odradek.programs.certificates import Certificates
 from odradek.programs.config import HostConfig
@@ -30,6 +32,7 @@ from odradek.waiting.clock import Clock, SystemClock
 if TYPE_CHECKING:
     from odradek.meters.host_meter import ReadRows
 
+OURS: Final = logging.getLogger("odradek")
 Step = Callable[[], Awaitable[object] | None]
 """A start or a stop, on the loop."""
 
@@ -102,6 +105,7 @@ class Spine:
         )
         self.stop_s = config.shutdown_timeout_ms / 1000
         """How long a part may take to stop."""
+        self.level_before = OURS.level
         self.has_started = False
         self.stopping = Part()
         """The part that is being stopped."""
@@ -145,6 +149,8 @@ class Spine:
         Raises:
             ConfigError, ApiError: A part cannot start; the program has to be stopped.
         """
+        if self.config.log_level != NOT_SET:
+            OURS.setLevel(self.config.log_level)
         for part in self.parts:
             await done(part.start)
         self.has_started = True
@@ -159,6 +165,8 @@ class Spine:
                     closing.push_async_callback(self.stop_part, part)
         finally:
             self.stop_report.end()
+            if self.config.log_level != NOT_SET:
+                OURS.setLevel(self.level_before)
 
     async def stop_part(self, part: Part) -> None:
         self.stopping = part

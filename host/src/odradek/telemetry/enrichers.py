@@ -11,6 +11,7 @@ from odradek.otlp.labels import EncodedLabels, encode_labels
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.context_labels import CLUSTER_NAME
+from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Enricher
 from odradek.waiting.clock import Clock
@@ -111,8 +112,9 @@ def try_enricher(name: str, enricher: Enricher) -> None:
     try:
         offered = enricher.labels(SAMPLE_INSTANCE_ID, SAMPLE)
     except Exception as error:  # noqa: BLE001 - it may know the clients that will come
-        problem = described(error)
-        log.warning("plugin cannot label a sample client", extra={"plugin": name, "problem": problem})
+        problem = described(error) + place_of(error)
+        extra = {"plugin": name, "problem": problem}
+        log.warning("plugin %s cannot label a sample client: %s", name, problem, extra=extra)
         return
     try:
         checked(offered)

@@ -64,6 +64,7 @@ def host(
     tls: bool = False,
     users: Mapping[str, str] | None = None,
     acls: Sequence[str] | None = None,
+    brokers: int = 1,
     **config: object,
 ) -> HostContext:
     """Return a host on a free port, as a context manager for ``with`` or ``async with``.
@@ -78,6 +79,7 @@ def host(
         users: Passwords by name: clients must authenticate. `RunningHost.client` returns the settings of one.
         acls: What users may do, such as ``"alice READ,DESCRIBE topic:orders"``; all else is denied, except to
             the super user ``admin``. None for a host that allows everything.
+        brokers: How many brokers clients see, each on a port of its own; see `RunningHost.brokers`.
         config: Keys of the configuration with ``_`` for ``.``: ``telemetry_max_bytes=1000``. A table is a
             mapping with unchanged keys: ``subscriptions={"all": {"interval.ms": 100}}``.
 
@@ -88,4 +90,4 @@ def host(
     from odradek.testing.host_context import HostContext
     from odradek.testing.host_security import HostSecurity
 
-    return HostContext(config, clock, data_dir, plugins, HostSecurity(tls, users or {}, acls))
+    return HostContext(config, clock, data_dir, plugins, HostSecurity(tls, users or {}, acls), brokers)

@@ -11,6 +11,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar, cast
 
+__tracebackhide__ = True  # pytest shows where the test waits, not these frames
+
 Found = TypeVar("Found")
 
 

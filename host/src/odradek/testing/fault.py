@@ -13,6 +13,8 @@ from odradek.testing.arrivals import Arrivals, Arrived
 from odradek.testing.topic_scope import SHAPES, TopicScope
 from odradek.wire.error_code import ErrorCode
 
+__tracebackhide__ = True  # pytest shows where the test waits, not these frames
+
 Drop = Literal["before", "after"]
 GARBAGE = b"\xff" * 16
 """A body that no client can decode as a response: all its lengths and counts are far too large."""

@@ -15,6 +15,7 @@ from types import TracebackType
 
 from odradek.programs.config import HostConfig, parse
 from odradek.settings.toml_file import flatten
+from odradek.testing.host_brokers import several
 from odradek.testing.host_security import HostSecurity
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
@@ -24,6 +25,10 @@ FOR_TESTS: Mapping[str, object] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "payload.workers": 0,  # starting a worker process would dominate the start of the host
     "group.initial.rebalance.delay.ms": 0,  # a single consumer need not wait for others
+    # members of the consumer protocol learn of each other by their heartbeats
+    "group.consumer.heartbeat.interval.ms": 100,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.assignment.interval.ms": 0,
     "shutdown.timeout.ms": 1_000,
     "telemetry.durability": "memory",  # no topics that the test did not create
     "telemetry.linger.ms": 0,  # a virtual clock may stand still, and lingering pushes would wait forever
@@ -62,12 +67,14 @@ class HostContext:
         data_dir: Path | None,
         plugins: Mapping[str, object] | None,
         security: HostSecurity | None = None,
+        brokers: int = 1,
     ) -> None:
         self.config = config
         self.clock = clock
         self.data_dir = data_dir
         self.plugins = plugins or {}
         self.security = security or HostSecurity()
+        self.brokers = brokers
         self.opened: ExitStack | None = None
         """Cleanups to run on exit; None while the host is not running."""
 
@@ -75,7 +82,9 @@ class HostContext:
         if self.opened is not None:
             raise RuntimeError("this host is already running: create another one with odradek.testing.host()")
         with ExitStack() as opened:
-            host = RunningHost(self.host_config(opened), self.clock, self.plugins, self.security)
+            host = RunningHost(
+                self.host_config(opened), self.clock, self.plugins, self.security, self.brokers > 1
+            )
             host.start()
             opened.push(partial(check_unless_failed, host))
             opened.callback(host.close)
@@ -131,4 +140,8 @@ class HostContext:
             values["data.dir"] = str(temporary_folder(opened, memory_folder()))
             # logs may grow too large for a folder in memory
             values.setdefault("log.dirs", str(temporary_folder(opened, None)))
-        return parse(values, frozenset())
+        return parse(self.with_brokers(values), frozenset())
+
+    def with_brokers(self, values: Mapping[str, object]) -> dict[str, object]:
+        """The same values, with a listener for each broker."""
+        return {**values, "listeners": several(values["listeners"], self.brokers)}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from odradek.broker.broker import Broker
     from odradek.testing.host_thread import HostThread
 
+__tracebackhide__ = True  # pytest shows where the test waits, not these frames
+
 
 class Offsets(dict[int, int], Arrived):
     """Committed offsets by partition: the offset of the next record that the group reads."""

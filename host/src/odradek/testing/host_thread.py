@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from odradek.hosting.plugin_manager import HostPluginManager
+from odradek.hosting.watched_call import place_of_thread
 from odradek.net.listener_settings import EVERY_ADDRESS
 from odradek.programs.config import HostConfig
 from odradek.programs.host import Host
@@ -19,6 +21,8 @@ from odradek.waiting.clock import Clock
 
 START_TIMEOUT_S = 40
 """Longer than a start waits for plugins that do not listen."""
+LEAVE_TIMEOUT_S = 5
+"""For a start that nobody waits for any more."""
 STOP_TIMEOUT_S = 30
 CALL_TIMEOUT_S = 10
 Result = TypeVar("Result")
@@ -66,6 +70,7 @@ class HostThread:
 
         Raises:
             ConfigError: The configuration is not usable. Nothing is left running.
+            TimeoutError: A plugin hangs. Its thread ends once it returns.
         """
         self.release()
         self.ready = Future()
@@ -73,12 +78,17 @@ class HostThread:
         self.thread.start()
         try:
             self.ready.result(START_TIMEOUT_S)
-        except BaseException:
-            wait([self.ready], START_TIMEOUT_S)  # Ctrl-C may arrive before the host is ready
+        except BaseException as error:  # Ctrl-C may arrive before the host is ready
+            wait([self.ready], LEAVE_TIMEOUT_S)
+            where = place_of_thread(self.thread.ident or 0)
             if self.ready.done() and self.ready.exception() is not None:
                 self.thread.join(STOP_TIMEOUT_S)
+            elif where:  # the thread ends when the plugin has returned
+                self.loop.call_soon_threadsafe(self.ended.set)
             else:
                 self.end()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"the host has not started after {START_TIMEOUT_S} s{where}") from None
             raise
         self.running = True
         bound = [replace(each.address, port=each.bound_port) for each in self.host.listeners]
@@ -128,9 +138,17 @@ class HostThread:
         async def on_loop() -> Result:
             return function()
 
+        return self.await_on_loop(on_loop)
+
+    def await_on_loop(self, function: Callable[[], Coroutine[None, None, Result]]) -> Result:
+        """Await a coroutine on the host's loop, from another thread, and return its result.
+
+        Raises:
+            RuntimeError: The host has stopped.
+        """
         if not self.thread.is_alive():
             raise RuntimeError("the host has stopped")
-        return asyncio.run_coroutine_threadsafe(on_loop(), self.loop).result(CALL_TIMEOUT_S)
+        return asyncio.run_coroutine_threadsafe(function(), self.loop).result(CALL_TIMEOUT_S)
 
     # Stops
 
@@ -156,7 +174,8 @@ class HostThread:
         """
         if self.running:
             self.call(lambda: crash(self.host))
-            self.stop()
+            with silent():
+                self.stop()
 
     def restart(self) -> None:
         """Start the host again on the same port with the same data, after stopping it if it runs.
@@ -199,6 +218,18 @@ class HostThread:
     def release(self) -> None:
         while self.reserved:
             self.reserved.pop().close()
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Let nothing of the host's be logged in the body: a host that is killed tells nobody what it left."""
+    log = logging.getLogger("odradek")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def crash(host: Host) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from odradek.broker.handlers.produce import produce
 from odradek.client.partitioner import partition_of
@@ -15,15 +15,17 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Record
-from odradek.wire.record_batch import build_batch, record_batches, records
+from odradek.wire.record_batch import RecordBatchHeader, build_batch, record_batches, records
 
 if TYPE_CHECKING:
     from odradek.broker.topic_changes import ChangeableTopics
     from odradek.broker.topics import Topic
     from odradek.log.partition_log import PartitionLog
+    from odradek.log.transaction_index import AbortedTransaction
     from odradek.testing.host_thread import HostThread
 
 READ_BYTES = 1 << 20
+Isolation = Literal["read_uncommitted", "read_committed"]
 PRODUCE_KEY, PRODUCE_VERSION = 0, 9
 PRODUCE_TIMEOUT_S = 10
 
@@ -76,7 +78,7 @@ class HostTopics:
         name: str,
         *values: bytes | str | None,
         key: bytes | str | None = None,
-        headers: Mapping[str, bytes | None] | None = None,
+        headers: Mapping[str, bytes | str | None] | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> list[StoredRecord]:
@@ -100,6 +102,7 @@ class HostTopics:
         if not values:
             raise ValueError("no value given: expected one for each record")
         key = as_bytes(key)
+        pairs = tuple((name, as_bytes(each)) for name, each in (headers or {}).items())
         answered = Future[int]()
 
         def append() -> tuple[int, int]:
@@ -111,14 +114,14 @@ class HostTopics:
                 chosen = 0 if key is None else partition_of(key, len(topic.partitions))
             now_ms = self.thread.host.clock.now_ms()
             time_ms = now_ms if timestamp_ms is None else timestamp_ms
-            rows = [Record(key, as_bytes(value), time_ms, tuple((headers or {}).items())) for value in values]
+            rows = [Record(key, as_bytes(value), time_ms, pairs) for value in values]
             self.append(name, chosen, build_batch(rows), now_ms, answered)
             return chosen, time_ms
 
         chosen, time_ms = self.thread.call(append)
         first = answered.result(PRODUCE_TIMEOUT_S)
         return [
-            StoredRecord(chosen, first + at, key, as_bytes(value), time_ms, tuple((headers or {}).items()))
+            StoredRecord(chosen, first + at, key, as_bytes(value), time_ms, pairs)
             for at, value in enumerate(values)
         ]
 
@@ -157,18 +160,32 @@ class HostTopics:
         """The names of all topics, sorted."""
         return self.thread.call(lambda: sorted(topic.name for topic in self.topics))
 
-    def records(self, name: str, partition: int | None = None) -> list[StoredRecord]:
+    def records(
+        self, name: str, partition: int | None = None, *, isolation: Isolation = "read_uncommitted"
+    ) -> list[StoredRecord]:
         """The records of a topic, partition by partition, without transaction markers.
+
+        Args:
+            name: Name of the topic.
+            partition: Number of the partition; None for all.
+            isolation: As a consumer's ``isolation.level``: ``read_committed`` leaves out the records of
+                transactions that are open or were aborted, and what comes after an open one.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
+            ValueError: There is no such isolation.
         """
-        return self.thread.call(lambda: self.read(name, partition))
+        if isolation not in get_args(Isolation):
+            raise ValueError(
+                f"isolation={isolation!r}: expected {' or '.join(map(repr, get_args(Isolation)))}"
+            )
+        return self.thread.call(lambda: self.read(name, partition, isolation == "read_committed"))
 
-    def read(self, name: str, partition: int | None) -> list[StoredRecord]:
+    def read(self, name: str, partition: int | None, committed: bool) -> list[StoredRecord]:
         topic = self.existing(name)
         wanted = range(len(topic.partitions)) if partition is None else [partition]
-        return [record for index in wanted for record in stored(index, self.topics.log(name, index))]
+        logs = ((index, self.topics.log(name, index)) for index in wanted)
+        return [record for index, log in logs for record in stored(index, log, committed)]
 
 
 def as_bytes(value: bytes | str | None) -> bytes | None:
@@ -176,14 +193,16 @@ def as_bytes(value: bytes | str | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-def stored(partition: int, log: PartitionLog) -> list[StoredRecord]:
-    """All records of a partition."""
+def stored(partition: int, log: PartitionLog, committed: bool) -> list[StoredRecord]:
+    """All records of a partition, or only those that are committed."""
     found: list[StoredRecord] = []
     offset = log.log_start_offset
+    end = log.last_stable_offset if committed else log.log_end_offset
+    aborted = log.aborted_transactions(offset, end) if committed else []
     while data := log.read(offset, READ_BYTES):
         for header, batch in record_batches(data):
             offset = header.next_offset
-            if not header.is_control:
+            if not header.is_control and header.base_offset < end and not is_aborted(header, aborted):
                 found += [
                     StoredRecord(
                         partition, row.offset, row.key, row.value, row.timestamp_ms, tuple(row.headers)
@@ -191,3 +210,11 @@ def stored(partition: int, log: PartitionLog) -> list[StoredRecord]:
                     for row in records(batch, header)
                 ]
     return [record for record in found if record.offset >= log.log_start_offset]
+
+
+def is_aborted(header: RecordBatchHeader, aborted: Iterable[AbortedTransaction]) -> bool:
+    """Whether a batch belongs to one of these transactions."""
+    return header.is_transactional and any(
+        each.producer_id == header.producer_id and each.first_offset <= header.base_offset <= each.last_offset
+        for each in aborted
+    )

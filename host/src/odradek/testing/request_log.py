@@ -12,6 +12,8 @@ from odradek.testing.arrivals import Arrivals, ArrivedList
 from odradek.testing.fault import Drop, Fault, meant
 from odradek.wire.error_code import ErrorCode
 
+__tracebackhide__ = True  # pytest shows where the test waits, not these frames
+
 KEPT = 10_000
 """Number of requests that are kept; the oldest are dropped."""
 

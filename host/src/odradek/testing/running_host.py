@@ -25,6 +25,7 @@ from odradek.telemetry import client_metrics_configs
 from odradek.telemetry.instance_match import SELECTORS
 from odradek.testing.arrivals import Arrivals
 from odradek.testing.fault import GARBAGE, Drop, Fault, FaultNotHit, error_code, meant, topic_scope
+from odradek.testing.host_brokers import HostBrokers, SeveralNodes, bootstrap
 from odradek.testing.host_groups import HostGroups
 from odradek.testing.host_security import HostSecurity, acls_of
 from odradek.testing.host_thread import HostThread
@@ -72,6 +73,7 @@ class RunningHost(HostThread):
         clock: VirtualClock | None = None,
         plugins: Collection[str] = (),
         security: HostSecurity | None = None,
+        several: bool = False,
     ) -> None:
         super().__init__(config, clock, before_start=self.watch)
         self.plugins, self.virtual_clock = plugins, clock
@@ -83,6 +85,9 @@ class RunningHost(HostThread):
         """The pushes of all clients."""
         self.topics = HostTopics(self)
         self.groups = HostGroups(self, self.arrivals)
+        self.brokers = HostBrokers(self)
+        """What it plays with ``brokers=3``."""
+        self.several = several
         self.faults: list[Fault] = []
 
     def make(self) -> Host:
@@ -91,12 +96,19 @@ class RunningHost(HostThread):
     def watch(self, host: Host) -> None:
         """See the pushes of a host that has not started, and drive its clock."""
         host.receivers.register("odradek.testing", self.telemetry)
+        if self.several:
+            host.broker.nodes = SeveralNodes(host)
         if self.virtual_clock is not None:
             self.virtual_clock.drive(self)
 
     def watched(self, broker: Broker, routes: dict[int, Route]) -> WatchedDispatcher:
         """The dispatcher of a host, which records requests and applies faults."""
         return WatchedDispatcher(broker, routes, self.requests, self.telemetry, self.faults)
+
+    @property
+    def bootstrap(self) -> str:
+        """The value for a client's ``bootstrap.servers``: all brokers, if it plays several."""
+        return bootstrap(self.config.listeners) if self.several else super().bootstrap
 
     @property
     def advertised(self) -> str:

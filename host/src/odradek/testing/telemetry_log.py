@@ -23,6 +23,8 @@ from odradek.wire.messages.get_telemetry_subscriptions import (
 )
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
+__tracebackhide__ = True  # pytest shows where the test waits, not these frames
+
 KEPT = 1_000
 """Number of pushes that are kept with their payloads; the oldest are dropped."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from odradek.testing.clock import MockClock
@@ -11,7 +13,9 @@ if TYPE_CHECKING:
     from odradek.testing.host_thread import HostThread
 
 STEP_MS = 3_600_000
-"""The longest step in one turn of the host's loop."""
+"""The longest step between two looks for its timeout."""
+WAIT_S = 0.0002
+"""Between two looks at work on threads."""
 
 
 class VirtualClock:
@@ -47,9 +51,11 @@ class VirtualClock:
         self.mock.timer = thread.host.timer
 
     def advance(self, elapsed_ms: int) -> None:
-        """Advance the time. All tasks due by then have run, in order, when this returns.
+        """Advance the time. All that is due by then has been done, in order, when this returns: also what
+        takes files and turns of the loop, such as retention and compaction.
 
-        May be called from any thread. A day takes half a second, because many tasks run every few seconds.
+        May be called from any thread but the host's. A day takes seconds, because many tasks run every few
+        seconds.
 
         Raises:
             RuntimeError: No host uses this clock, or the host has stopped.
@@ -59,7 +65,30 @@ class VirtualClock:
             raise ValueError(f"time cannot go back: advance({elapsed_ms})")
         if self.thread is None:
             raise RuntimeError("no host uses this clock: start one with odradek.testing.host(clock=...)")
-        call, advance = self.thread.call, self.mock.advance
         for _ in range(elapsed_ms // STEP_MS):
-            call(lambda: advance(STEP_MS))
-        call(lambda: advance(elapsed_ms % STEP_MS))
+            self.thread.await_on_loop(partial(self.step, STEP_MS))
+        self.thread.await_on_loop(partial(self.step, elapsed_ms % STEP_MS))
+
+    async def step(self, elapsed_ms: int) -> None:
+        """Advance the time, on the host's loop."""
+        mock = self.mock
+        end_ms = mock.time_ms + elapsed_ms
+        await self.settle()
+        while (deadline_ms := mock.timer.next_deadline_ms()) is not None and deadline_ms <= end_ms:
+            mock.advance(max(0, deadline_ms - mock.time_ms))
+            await self.settle()
+        mock.advance(end_ms - mock.time_ms)
+
+    async def settle(self) -> None:
+        """Do the work that is ready, and wait for that on threads."""
+        assert self.thread is not None
+        host = self.thread.host
+        work = host.ground.log_work
+        runners = (work.runner, work.flusher, host.ground.common.steps)
+        while True:
+            for runner in runners:
+                while runner.ready:
+                    runner.turn()
+            if not any(each.unfinished for each in host.spine.threads):
+                return
+            await asyncio.sleep(WAIT_S)

@@ -183,15 +183,25 @@ def test_numbers_and_names_of_rules_are_the_same_for_all_kinds(kind: Kind) -> No
 
 
 def test_a_failing_test_names_the_rule_and_explains_it() -> None:
-    with pytest.raises(AssertionError) as failing:
+    with pytest.raises(pytest.fail.Exception) as failing:
         check(RULES[7], Subject(make=Leaving))
 
     line = Leaving.export_metrics.__code__.co_firstlineno + 1
+    assert failing.value.pytrace is False
     assert str(failing.value) == (
         f"R7-terminating: export_metrics raised SystemExit: 3 ({__file__}:{line} in export_metrics)\n"
         "The terminating push of a client arrives like any other.\n"
-        "Broken by: cleaning up before sending if `payload.terminating` is true."
+        "Broken by: cleaning up before sending if `payload.terminating` is true.\n"
+        f'  File "{__file__}", line {line}, in export_metrics\n'
+        "    sys.exit(3)\n"
     )
+
+
+def test_a_failing_test_without_an_exception_of_the_plugin_shows_no_frames() -> None:
+    with pytest.raises(pytest.fail.Exception) as failing:
+        check(RULES[17], Subject(make=Promising))
+
+    assert "File" not in str(failing.value)
 
 
 def test_a_skipped_test_has_a_reason() -> None:

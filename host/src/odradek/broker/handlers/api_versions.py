@@ -75,7 +75,7 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
         context.connection.client_software_version = version
     if request.cluster_id is not None and (request.cluster_id, request.node_id) != (
         broker.cluster_id,
-        broker.settings.node_id,
+        context.connection.node_id,
     ):
         return refuse(request, ErrorCode.REBOOTSTRAP_REQUIRED, None)
     return ApiVersionsResponse(

@@ -37,14 +37,13 @@ def describe_cluster(
         raise ApiError(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unsupported endpoint type {request.endpoint_type}"
         )
-    endpoint = broker.endpoint(context.connection)
-    node_id = broker.settings.node_id
+    nodes = broker.nodes.all(context.connection)
     operations = NOT_ASKED_FOR
     if request.include_cluster_authorized_operations:
         operations = broker.authorization.cluster_operations(context)
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=node_id,
-        brokers=[DescribeClusterBroker(broker_id=node_id, host=endpoint.host, port=endpoint.port)],
+        controller_id=nodes[0].id,
+        brokers=[DescribeClusterBroker(broker_id=each.id, host=each.host, port=each.port) for each in nodes],
         cluster_authorized_operations=operations,
     )

@@ -18,6 +18,7 @@ from collections.abc import Generator, Iterable
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.broker.nodes import Nodes
 from odradek.broker.topics import LEADER_EPOCH, NO_LEADER, Topic, fault_of
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -94,12 +95,12 @@ def described(name: str, first: int, room: int, broker: Broker) -> DescribeTopic
         name=name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=partitions(topic, first, room, broker.settings.node_id),
+        partitions=partitions(topic, first, room, broker.nodes),
     )
 
 
 def partitions(
-    topic: Topic, first: int, room: int, node_id: int
+    topic: Topic, first: int, room: int, nodes: Nodes
 ) -> list[DescribeTopicPartitionsResponsePartition]:
     """The partitions from one on, up to the limit."""
     return [
@@ -114,4 +115,5 @@ def partitions(
             offline_replicas=[node_id] if log.offline else [],
         )
         for index, log in enumerate(topic.partitions[first : first + room], first)
+        for node_id in (nodes.leader(topic.name, index),)
     ]

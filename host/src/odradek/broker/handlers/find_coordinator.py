@@ -80,5 +80,5 @@ def coordinator(key: str, key_type: int, context: RequestContext, broker: Broker
     """The coordinator of a group or a transactional id."""
     if key_type == SHARE:
         return refused(key, ErrorCode.INVALID_REQUEST, "")
-    endpoint = broker.endpoint(context.connection)
-    return Coordinator(key=key, node_id=broker.settings.node_id, host=endpoint.host, port=endpoint.port)
+    node = broker.nodes.coordinator(key, context.connection)
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)

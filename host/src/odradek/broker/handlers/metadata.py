@@ -33,6 +33,7 @@ from odradek.broker.authorized_operations import NOT_ASKED_FOR
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.routes import answers
+from odradek.broker.nodes import Nodes
 from odradek.broker.topic_changes import NewTopics
 from odradek.broker.topics import (
     CLUSTER_METADATA_TOPIC,
@@ -109,10 +110,9 @@ def describe_all(request: MetadataRequest, context: RequestContext, broker: Brok
     """Describe all topics."""
     operations = operations_of(request, context, broker)
     rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC, logs=False)
-    node_id = broker.settings.node_id
     for topic in list(broker.topics):
         seen = rights.allows(topic.name)
-        yield description(topic, node_id, operations(topic.name)) if seen else None
+        yield description(topic, broker.nodes, operations(topic.name)) if seen else None
     return cluster(request, context, broker)
 
 
@@ -120,7 +120,7 @@ def describe(
     request: MetadataRequest, context: RequestContext, broker: Broker, may_create: bool
 ) -> Described:
     """Describe some topics, after unknown ones are created if that is allowed."""
-    operations, node_id = operations_of(request, context, broker), broker.settings.node_id
+    operations = operations_of(request, context, broker)
     topics: Collection[MetadataRequestTopic] = yield from wanted(request, context.api_version)
     if broker.authorization.is_enabled:
         topics, before, after = yield from sorted_by_rights(topics, context, broker, may_create)
@@ -147,7 +147,7 @@ def describe(
             tell(each, context, broker)
             yield missing(each, operations)
         else:
-            yield description(each, node_id, operations(each.name))
+            yield description(each, broker.nodes, operations(each.name))
     yield from after
     return cluster(request, context, broker)
 
@@ -215,14 +215,14 @@ def refused(code: ErrorCode, wanted: MetadataRequestTopic) -> MetadataResponseTo
 
 def cluster(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
     """The description of the cluster, without topics."""
-    endpoint, node_id = broker.endpoint(context.connection), broker.settings.node_id
+    nodes = broker.nodes.all(context.connection)
     operations = NOT_ASKED_FOR
     if request.include_cluster_authorized_operations:
         operations = broker.authorization.cluster_operations(context)
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node_id=node_id, host=endpoint.host, port=endpoint.port)],
+        brokers=[MetadataResponseBroker(node_id=each.id, host=each.host, port=each.port) for each in nodes],
         cluster_id=broker.cluster_id,
-        controller_id=node_id,
+        controller_id=nodes[0].id,
         cluster_authorized_operations=operations,
     )
 
@@ -281,13 +281,16 @@ def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, 
         yield from new.add(name, broker.settings.num_partitions, {})
 
 
-def description(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
+def description(topic: Topic, nodes: Nodes, operations: int) -> MetadataResponseTopic:
     """A topic and its partitions."""
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[partition_row(index, log, node_id) for index, log in enumerate(topic.partitions)],
+        partitions=[
+            partition_row(index, log, nodes.leader(topic.name, index))
+            for index, log in enumerate(topic.partitions)
+        ],
         topic_authorized_operations=operations,
     )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from odradek.testing.contracts.kinds import rules_of
-from odradek.testing.contracts.rule import Outcome, Rule, verdict
+from odradek.testing.contracts.rule import Outcome, Rule, RuleBroken, verdict
 from odradek.testing.contracts.subject import Kind, Subject
+
+KIT = Path(__file__).parents[1]
 
 
 class Contract:
@@ -31,13 +35,21 @@ class Contract:
 
 
 def check(rule: Rule, subject: Subject) -> None:
-    """Check a rule and fail or skip the test with the reason."""
-    __tracebackhide__ = True
+    """Check a rule and fail or skip the test with the reason, and the frames of the plugin alone."""
     found = verdict(rule, subject)
     if found.outcome is Outcome.SKIPPED:
         pytest.skip(f"{rule}: {found.why}")
     if found.outcome is Outcome.FAILED:
-        raise AssertionError(f"{rule}: {found.why}\n{found.explanation[1]}") from found.error
+        text = "\n".join([f"{rule}: {found.why}", found.explanation[1], *frames_of(found.error)])
+        pytest.fail(text, pytrace=False)
+
+
+def frames_of(error: BaseException | None) -> list[str]:
+    """The lines of a traceback below those of the kit; none if the plugin raised nothing."""
+    raised = error.__cause__ if isinstance(error, RuleBroken) else error
+    frames = [] if raised is None else traceback.extract_tb(raised.__traceback__)
+    below = [at for at, frame in enumerate(frames, 1) if Path(frame.filename).is_relative_to(KIT)]
+    return ["".join(traceback.format_list(frames[below[-1] if below else 0 :]))] if frames else []
 
 
 class ReceiverContract(Contract):

@@ -15,10 +15,10 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from odradek.plugin import TelemetryRecord
+from odradek.plugin.places import place_of
 from odradek.testing.contracts.rule import Check, RuleBroken
 from odradek.testing.contracts.samples import numbers_in
 from odradek.testing.contracts.subject import FarSide, FarSideState, Subject
-from odradek.testing.contracts.thread_deaths import place_of
 
 ROUNDS = 5
 """Attempts per timing check. Only slowness in every round fails, because other processes also need time."""

@@ -7,6 +7,8 @@ import time
 import traceback
 from typing import Self
 
+from odradek.plugin.places import place_of
+
 SETTLE_S = 0.05
 """How long to wait for a thread that has just been given something to do."""
 
@@ -55,9 +57,3 @@ class ThreadDeaths:
 def text_of(error: BaseException) -> str:
     """The exception, as Python prints it in the last line of a traceback."""
     return traceback.format_exception_only(error)[-1].strip()
-
-
-def place_of(error: BaseException) -> str:
-    """File, line and function that raised the exception, in brackets; empty if they are unknown."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
