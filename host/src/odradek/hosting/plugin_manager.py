@@ -1,7 +1,8 @@
 """Installed plugins: found by entry point, imported one by one, each given its own table and nothing else.
 
 There is no global manager: `load_plugins` returns a new one. A distribution that cannot be imported is listed
-with its error; it stops the start only if the configuration names it.
+with its error; it stops the start only if the configuration names it. A start may give
+other plugins.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import pluggy
@@ -19,6 +21,7 @@ import pluggy
 import odradek
 from odradek.hosting import stdout_receiver
 from odradek.hosting.offers import HOOKS
+from odradek.hosting.requested_plugins import NotUsable, loaded, shown, usable, without_hooks
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig, nearest
 from odradek.plugin.interface_check import check_interface
@@ -29,8 +32,11 @@ log = logging.getLogger(__name__)
 
 GROUP = "odradek"
 """The entry point group, pluggy's project name and the distribution of the host."""
+GIVEN = "not installed"
+"""In the place of a distribution."""
 TRACE_VARIABLE = "ODRADEK_TRACE_PLUGINS"
 """If set to 1, each hook call prints a line to stderr: names and types only, because tables hold secrets."""
+NONE: Mapping[str, object] = {}
 BUILTIN = {"stdout": stdout_receiver}
 """Plugins inside the host; inactive until the configuration names them."""
 
@@ -60,9 +66,11 @@ class HostPluginManager(pluggy.PluginManager):
         """Register an imported plugin.
 
         Raises:
+            NotUsable: It is a class that cannot be called, or needs a newer host.
             ValueError: The name or the object is already registered.
             PluginValidationError: It implements an unknown hook or asks for an unknown argument.
         """
+        plugin = usable(plugin)
         try:
             self.register(plugin, name)
             self.refuse_unknown_hooks(plugin)
@@ -82,6 +90,36 @@ class HostPluginManager(pluggy.PluginManager):
                 close = nearest(caller.name, HOOKS)
                 hint = f"did you mean {close}?" if close else f"known hooks: {', '.join(sorted(HOOKS))}"
                 raise pluggy.PluginValidationError(plugin, f"unknown hook {caller.name}; {hint}")
+
+    def give(self, name: str, source: object) -> None:
+        """Register a plugin that is not installed.
+
+        Raises:
+            ConfigError: It cannot be loaded or called, has no hook, or has the name of an installed one.
+        """
+        path = str(source) if isinstance(source, Path) else f"plugins.{name}"
+        plugin = loaded(name, source)
+        if name in self.installed:
+            there = self.installed[name]
+            other = f"{there.distribution} {there.version}"
+            raise ConfigError(path, f"{other} is installed with the name {name}; rename this one")
+        try:
+            self.add(name, plugin, GIVEN, "")
+        except (NotUsable, ValueError, pluggy.PluginValidationError) as error:
+            raise ConfigError(path, " ".join(str(error).split())) from error
+        if not self.installed[name].hooks:
+            of = "" if isinstance(source, Path) else f"{shown(source)} "
+            raise ConfigError(path, of + without_hooks(plugin))
+
+    def give_all(self, requested: Mapping[str, object]) -> None:
+        """Register those that are not installed.
+
+        Raises:
+            ConfigError: See `give`.
+        """
+        for name, source in requested.items():
+            if source is not None:
+                self.give(name, source)
 
     def load(self, entry_point: EntryPoint) -> None:
         """Import and register one entry point; record a failure in `installed`."""
@@ -129,8 +167,15 @@ def origin(entry_point: EntryPoint) -> tuple[str, str]:
     return str(fields.get("name", "unknown")), str(fields.get("version", "unknown"))
 
 
-def load_plugins() -> HostPluginManager:
-    """Find and import all installed plugins. Never fails: see ``installed[...].problem``."""
+def load_plugins(requested: Mapping[str, object] = NONE) -> HostPluginManager:
+    """Find and import all installed plugins, whose problems are in ``installed[...].problem``.
+
+    Args:
+        requested: Those of `by_name`. The ones that are not installed are loaded, too.
+
+    Raises:
+        ConfigError: One that is not installed is not usable.
+    """
     manager = HostPluginManager()
     if os.environ.get(TRACE_VARIABLE) == "1":
         trace(manager)
@@ -138,6 +183,7 @@ def load_plugins() -> HostPluginManager:
         manager.add(name, plugin, GROUP, odradek.__version__, builtin=True)
     for entry_point in sorted(entry_points(group=GROUP), key=lambda found: found.name):
         manager.load(entry_point)
+    manager.give_all(requested)
     return manager
 
 

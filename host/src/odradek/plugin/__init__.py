@@ -5,6 +5,8 @@ The bytes of OTLP metrics are in `odradek.otlp`, the format of the telemetry top
 
 from __future__ import annotations
 
+from typing import Final
+
 from odradek.plugin.authorizer import (
     AclOperation,
     AclPermission,
@@ -50,8 +52,13 @@ from odradek.plugin.protocols import (
 from odradek.plugin.source import Intake, Receipt, Refused, Source
 from odradek.plugin.topic_writer import NotWritten, TopicWriter
 
+API_VERSION: Final = 1
+"""The version of this interface, which grows with each release that adds to it. A plugin that needs a version
+says so in its attribute ``ODRADEK_API_VERSION``; an older host refuses it."""
+
 __all__ = [
     "ABSENT",
+    "API_VERSION",
     "CLIENT_LABELS",
     "CLUSTER_NAME",
     "CONTEXT_LABELS",

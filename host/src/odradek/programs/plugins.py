@@ -32,7 +32,7 @@ class Plugins:
         config, self.clock = spine.config, spine.clock
         settings = config.telemetry
         self.spine = spine
-        self.manager = manager or load_plugins()
+        self.manager = manager or load_plugins(config.requested_plugins)
         self.all: list[ActivePlugin] = activate(self.manager, config.plugins, config.requested_plugins)
         self.threads = PluginThreads(settings.thread_queue_max_bytes, self.clock)
         self.receivers = ClientMetricsReceiverPlugin(

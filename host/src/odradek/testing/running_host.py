@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import entry_points
@@ -42,18 +42,20 @@ NEWEST = 10
 """Number of pushes listed in the message about a missing one."""
 
 
-def installed_plugins(names: Collection[str]) -> HostPluginManager:
-    """Load only these plugins, so that other installed plugins do not affect the test."""
-    manager = HostPluginManager()
-    for name in BUILTIN.keys() & set(names):
+def active_plugins(config: HostConfig) -> HostPluginManager:
+    """Load the plugins of a configuration alone, so that other installed plugins do not affect the test."""
+    manager, given = HostPluginManager(), config.requested_plugins
+    names = (config.plugins.keys() | given.keys()) - {name for name in given if given[name] is not None}
+    for name in BUILTIN.keys() & names:
         manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
     if names:
         for entry_point in entry_points(group=GROUP):
             if entry_point.name in names:
                 manager.load(entry_point)
-    if manager.installed.keys() >= set(names):
-        return manager
-    return load_plugins()  # one is missing: with all of them loaded, the host's error lists them
+    if not manager.installed.keys() >= names:
+        return load_plugins(given)  # one is missing: with all of them loaded, the host's error lists them
+    manager.give_all(given)
+    return manager
 
 
 class RunningHost(HostThread):
@@ -70,11 +72,10 @@ class RunningHost(HostThread):
         self,
         config: HostConfig,
         clock: VirtualClock | None = None,
-        plugins: Collection[str] = (),
         security: HostSecurity | None = None,
     ) -> None:
         super().__init__(config, clock, before_start=self.watch)
-        self.plugins, self.virtual_clock = plugins, clock
+        self.virtual_clock = clock
         self.security = security or HostSecurity()
         self.arrivals = Arrivals(self.what_came)
         self.requests = RequestLog(self.arrivals, [api_name(key) for key in load_handlers()])
@@ -86,7 +87,7 @@ class RunningHost(HostThread):
         self.faults: list[Fault] = []
 
     def make(self) -> Host:
-        return Host(self.config, self.virtual_clock, installed_plugins(self.plugins), dispatcher=self.watched)
+        return Host(self.config, self.virtual_clock, active_plugins(self.config), dispatcher=self.watched)
 
     def watch(self, host: Host) -> None:
         """See the pushes of a host that has not started, and drive its clock."""
