@@ -21,7 +21,7 @@ import pluggy
 import odradek
 from odradek.hosting import stdout_receiver
 from odradek.hosting.offers import HOOKS
-from odradek.hosting.requested_plugins import NotUsable, loaded, shown, usable, without_hooks
+from odradek.hosting.requested_plugins import loaded, shown, usable, without_hooks
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig, nearest
 from odradek.plugin.interface_check import check_interface
@@ -105,7 +105,7 @@ class HostPluginManager(pluggy.PluginManager):
             raise ConfigError(path, f"{other} is installed with the name {name}; rename this one")
         try:
             self.add(name, plugin, GIVEN, "")
-        except (NotUsable, ValueError, pluggy.PluginValidationError) as error:
+        except Exception as error:
             raise ConfigError(path, " ".join(str(error).split())) from error
         if not self.installed[name].hooks:
             of = "" if isinstance(source, Path) else f"{shown(source)} "

@@ -179,5 +179,5 @@ def without_hooks(plugin: object) -> str:
     """What is wrong with a plugin that has no hook."""
     unmarked = [name for name in sorted(HOOKS) if callable(getattr(plugin, name, None))]
     if unmarked:
-        return f"{unmarked[0]} is not marked; write @hookimpl above it ({HOW})"
+        return f"{unmarked[0]} is no hook without @hookimpl; write it above the function ({HOW})"
     return f"has no hook; mark one of {', '.join(sorted(HOOKS))} with @hookimpl ({HOW})"

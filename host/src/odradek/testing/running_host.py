@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import entry_points
@@ -42,10 +43,9 @@ NEWEST = 10
 """Number of pushes listed in the message about a missing one."""
 
 
-def active_plugins(config: HostConfig) -> HostPluginManager:
-    """Load the plugins of a configuration alone, so that other installed plugins do not affect the test."""
-    manager, given = HostPluginManager(), config.requested_plugins
-    names = (config.plugins.keys() | given.keys()) - {name for name in given if given[name] is not None}
+def active_plugins(names: AbstractSet[str], given: Mapping[str, object]) -> HostPluginManager:
+    """Load these plugins alone, so that other installed plugins do not affect the test."""
+    manager, names = HostPluginManager(), names - {name for name in given if given[name] is not None}
     for name in BUILTIN.keys() & names:
         manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
     if names:
@@ -76,6 +76,8 @@ class RunningHost(HostThread):
     ) -> None:
         super().__init__(config, clock, before_start=self.watch)
         self.virtual_clock = clock
+        self.plugins = config.plugins.keys() | config.requested_plugins.keys()
+        """The names of the plugins that are active."""
         self.security = security or HostSecurity()
         self.arrivals = Arrivals(self.what_came)
         self.requests = RequestLog(self.arrivals, [api_name(key) for key in load_handlers()])
@@ -87,7 +89,8 @@ class RunningHost(HostThread):
         self.faults: list[Fault] = []
 
     def make(self) -> Host:
-        return Host(self.config, self.virtual_clock, active_plugins(self.config), dispatcher=self.watched)
+        plugins = active_plugins(self.plugins, self.config.requested_plugins)
+        return Host(self.config, self.virtual_clock, plugins, dispatcher=self.watched)
 
     def watch(self, host: Host) -> None:
         """See the pushes of a host that has not started, and drive its clock."""
