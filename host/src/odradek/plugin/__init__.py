@@ -1,6 +1,19 @@
 """The interface of plugins: hooks, protocols and what they pass on.
 
 The bytes of OTLP metrics are in `odradek.otlp`, the format of the telemetry topic in `odradek.topic`.
+
+A plugin, which may be a module, a file, or the object or class here:
+
+>>> from odradek.plugin import PluginConfig, hookimpl
+>>> class TeamPlugin:
+...     @hookimpl
+...     def odradek_enricher(self, config):
+...         self.separator = config.text("separator", "-")
+...         return self
+...     def labels(self, client_instance_id, context):
+...         return {"team": context.client_id.partition(self.separator)[0]}
+>>> TeamPlugin().odradek_enricher(PluginConfig("plugins.team", {})).separator
+'-'
 """
 
 from __future__ import annotations

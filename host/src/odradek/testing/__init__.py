@@ -2,6 +2,12 @@
 
 pytest imports this module in every session, so it must not import the host. The parts are imported when the
 first host starts or when a name of this module is used.
+
+>>> from odradek import testing
+>>> with testing.host(num_partitions=3) as host:
+...     host.topics.create("orders")
+...     host.topics.names()
+['orders']
 """
 
 from __future__ import annotations
