@@ -15,6 +15,8 @@ import odradek
 import odradek.testing
 from conformance.telemetry_broker import otlp
 from odradek.plugin import ConfigError, PluginConfig, RequestContext, hookimpl
+from odradek.programs.config import load_config
+from odradek.programs.config_check import check
 from odradek.testing import RunningHost
 from support.hosts import ServeProcess, serving
 from support.reference_page import ROOT
@@ -211,6 +213,12 @@ def test_a_host_in_a_program_refuses_what_serve_refuses(config: Any, told: str, 
 
 
 # In a process
+
+
+def test_a_check_calls_the_hook_of_a_file(census: Path) -> None:
+    assert "plugin census is active" in check(load_config(plugins=[str(census)]))
+    with pytest.raises(ConfigError, match=r"plugins\.census\.pth: unknown key \(did you mean path\?\)"):
+        check(load_config(overrides=["plugins.census.pth=x"], plugins=[str(census)]))
 
 
 @pytest.mark.ci

@@ -182,6 +182,10 @@ def test_a_module_is_a_plugin() -> None:
         ("from odradek.plugin import Soon", "has version 1 of the interface)"),
         (f"ODRADEK_API_VERSION = 9\n{HOOK}", "needs version 9 of the interface, but odradek 0.1.0"),
         ("\0", "null bytes"),
+        (
+            IN_A_CLASS + IN_A_CLASS.replace("Paint", "Other"),
+            "the classes PaintPlugin and OtherPlugin have hooks; keep them in one, or write functions",
+        ),
     ],
 )
 def test_a_file_that_is_no_plugin_is_told_in_a_line(file: Path, source: str, told: str) -> None:
@@ -210,8 +214,8 @@ def test_a_path_that_is_no_file_is_told(tmp_path: Path) -> None:
     ("plugins", "told"),
     [
         ([Teams], "plugins.teams: Teams() raised TypeError: Teams.__init__() missing 1"),
-        ([Teams], "'path'; give an object, Teams(...)"),
-        ([Breaking], "plugins.breaking: Breaking() raised LookupError: no file; mend it"),
+        ([Teams], "'path'; let it need no arguments, or give an object of it"),
+        ([Breaking], "plugins.breaking: Breaking() raised LookupError: no file"),
         ([Newer], "needs version 2 of the interface, but odradek 0.1.0"),
         ([Odd], "ODRADEK_API_VERSION is 'new', expected a whole number from 1"),
         ([Unmarked], "without @hookimpl"),

@@ -160,14 +160,17 @@ def usable(plugin: object) -> object:
     if isinstance(plugin, ModuleType) and not has_hooks(plugin):
         own = [each for each in vars(plugin).values() if isinstance(each, type)]
         classes = [each for each in own if each.__module__ == plugin.__name__ and has_hooks(each)]
-        return usable(classes[0]) if len(classes) == 1 else plugin
+        if len(classes) > 1:
+            names = " and ".join(each.__name__ for each in classes)
+            raise NotUsable(f"the classes {names} have hooks; keep them in one, or write functions")
+        return usable(classes[0]) if classes else plugin
     if not isinstance(plugin, type):
         return plugin
     try:
         return plugin()
     except Exception as error:
-        hint = f"give an object, {plugin.__name__}(...)" if isinstance(error, TypeError) else "mend it"
-        raise NotUsable(f"{plugin.__name__}() raised {described(error)}; {hint}") from error
+        hint = "; let it need no arguments, or give an object of it" if isinstance(error, TypeError) else ""
+        raise NotUsable(f"{plugin.__name__}() raised {described(error)}{hint}") from error
 
 
 def has_hooks(plugin: object) -> bool:

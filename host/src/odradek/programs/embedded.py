@@ -22,6 +22,7 @@ class EmbeddedHost:
 
     def __init__(self, host: Host, failure: asyncio.Future[str]) -> None:
         self.host = host
+        """The host itself, which may change with each release."""
         self.failure = failure
 
     @property
