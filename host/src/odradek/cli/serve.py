@@ -15,7 +15,7 @@ from odradek.process.limits import switch_threads_often
 from odradek.process.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.programs.config import REFERENCE, HostConfig, read_values
 from odradek.programs.config_check import check
-from odradek.programs.embedded import running
+from odradek.programs.embedded import started
 from odradek.programs.host import Host
 from odradek.programs.program_keys import Program, check_keys
 from odradek.programs.start_report import report
@@ -107,7 +107,7 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
     async def main(stop: asyncio.Event, failed: Failed) -> None:
         switch_threads_often()
         host = Host(config, recover_metadata=start.recover_metadata, failed=failed)
-        async with running(host):
+        async with started(host):
             begin(host, start, stop, host.broker.acls)
             announce(ready_line(config, host))
             await stop.wait()
@@ -120,10 +120,10 @@ def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool) -> N
     # the test kit, which other hosts do not need
     from odradek.cli.ephemeral import CONTROL, EphemeralHost, clock_from_now, run_ephemeral
 
-    def ready(kit: RunningHost, control_url: str) -> None:
-        host = kit.host
-        kit.call(lambda: report(host, start.config_file, start.log_level, host.broker.acls))
-        announce(f"{ready_line(host.config, host)} control={control_url}")
+    def ready(running: RunningHost, control_url: str) -> None:
+        host = running.host
+        running.call(lambda: report(host, start.config_file, start.log_level, host.broker.acls))
+        announce(f"{ready_line(running.host.config, running.host)} control={control_url}")
 
     values = read_values(start.config_file, start.overrides)
     check_keys(start.program, values)

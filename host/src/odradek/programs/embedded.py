@@ -93,12 +93,12 @@ async def run(
     check_config(Program.SERVE, read)
     with read.secrets.hidden_in_errors():
         host = Host(read, failed=lambda reason: None if failure.done() else failure.set_result(reason))
-        async with running(host):
+        async with started(host):
             yield EmbeddedHost(host, failure)
 
 
 @asynccontextmanager
-async def running(host: Host) -> AsyncIterator[None]:
+async def started(host: Host) -> AsyncIterator[None]:
     """Start a host, and stop it after the body of the statement, whatever happens in it.
 
     It follows the subscriptions of a cluster meanwhile, if its configuration says so.
