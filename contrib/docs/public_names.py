@@ -33,6 +33,7 @@ ROOMS = (
     "odradek.endpoints",
     "odradek.testing",
     "odradek.testing.contracts",
+    "odradek.testing.pushes",
 )
 SINCE = "# since then"
 STARS: dict[object, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}

@@ -23,6 +23,7 @@ OFFERED = (
     "odradek.endpoints",
     "odradek.testing",
     "odradek.testing.contracts",
+    "odradek.testing.pushes",
 )
 EXAMPLES = sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("examples/*.ipynb")])
 TEMPLATE = sorted((ROOT / "contrib/plugin-template").rglob("*.py"))

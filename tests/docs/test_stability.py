@@ -11,7 +11,7 @@ import pytest
 from contrib.docs.public_names import INTERFACE, ROOMS, Written, changed, public, written
 
 from odradek.plugin import API_VERSION
-from support.reference_page import ROOT, page
+from support.reference_page import ROOT, page, rows, sections
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 UNRELEASED = CHANGELOG.partition("## [Unreleased]")[2].partition("\n## [")[0]
@@ -54,6 +54,13 @@ def test_a_change_is_seen() -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_the_page_has_each_room(room: str) -> None:
     assert f"`{room}" in page("reference/stability.md")
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room.startswith("odradek.testing")])
+def test_each_name_of_the_kit_is_a_row(room: str) -> None:
+    described = list(rows(sections("reference/testing.md")[room]))[1:]
+
+    assert sorted(described) == sorted(importlib.import_module(room).__all__)
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if not fnmatchcase(room, "odradek.testing.*")])
