@@ -1,16 +1,14 @@
 """Tests of a Kafka client with a real broker in a fixture: it starts in milliseconds without Docker or a JVM.
 
-Run it: ``pytest examples/03_test_a_client.py`` (needs ``odradek[demo,test]``). Takes a few
-seconds. The fixture ``odradek_host`` comes with odradek.
+Run it: ``pytest examples/03_test_a_client.py`` (needs ``odradek[demo,test]``). Takes a few seconds.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from confluent_kafka import Producer
 
 from odradek.testing import RunningHost
@@ -25,7 +23,6 @@ def application(host: RunningHost) -> Iterator[Producer]:
     producer.produce("orders", b"one order")
     producer.flush(10)
     yield producer
-    producer.flush(10)
 
 
 def test_it_produces(odradek_host: RunningHost) -> None:
@@ -60,5 +57,4 @@ def test_it_produces_again_when_the_broker_drops_it(odradek_host: RunningHost) -
 
 
 if __name__ == "__main__":
-    command = [sys.executable, "-m", "pytest", __file__, "-v", "-p", "no:cacheprovider"]
-    sys.exit(subprocess.call(command))
+    raise SystemExit(pytest.main([__file__, "-v", "-p", "no:cacheprovider"]))

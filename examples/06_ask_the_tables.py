@@ -22,7 +22,6 @@ from odradek_tables.query import questions
 from odradek_tables.query.questions import Window
 from odradek_tables.query.reader import Reader
 
-SECONDS = 5
 folder = Path(tempfile.mkdtemp(prefix="odradek-example-"))
 dataset = str(folder / "tables")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -33,7 +32,7 @@ with odradek.testing.host(telemetry_durability="log") as host:
     producer = Producer(settings | {"client.id": "orders"})
     consumer = Consumer(settings | {"client.id": "billing", "group.id": "billing"})
     consumer.subscribe(["orders"])
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + 5
     while time.monotonic() < until:
         producer.produce("orders", b"one more")
         producer.poll(0)
@@ -44,8 +43,7 @@ with odradek.testing.host(telemetry_durability="log") as host:
 
     # %% The four lines: everything that is in the telemetry topic now, into the tables.
     topic = {"kafka.bootstrap.servers": host.bootstrap, "subscribe": "__client_telemetry"}
-    source = spark.readStream.format("odradek").options(**topic)
-    raw = source.option("startingOffsets", "earliest").load()
+    raw = spark.readStream.format("odradek").options(**topic, startingOffsets="earliest").load()
     query = raw.writeStream.format("odradek").option("path", dataset).trigger(availableNow=True)
     query.option("checkpointLocation", str(folder / "checkpoint")).start().awaitTermination()
 

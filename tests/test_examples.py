@@ -28,16 +28,11 @@ SAYS = {
         "test_it_goes_on_pushing_after_a_push_was_too_large PASSED",
         "4 passed",
     ],
-    "04_throttle_a_noisy_client": [
-        "both try to write 3.0 MB a second; noisy may write 1.0 MB\n",
-        "noisy wrote ",
-        "neighbor wrote ",
-        "throttled: noisy\n",
-    ],
+    "04_throttle_a_noisy_client": ["noisy writes ", "second: throttled\nneighbor writes ", "as it wants\n"],
     "05_tenant_quotas": [
-        "zen-app: 2.0 MB/s",
-        "acme together: 1.0 MB/s",
-        "acme from now on: 3.0 MB/s",
+        "acme-batch writes 900000 bytes and must wait: True\n",
+        "acme-web writes 1 bytes and must wait: True\n",
+        "zen-app writes 900000 bytes and must wait: False\n",
     ],
     "06_ask_the_tables": [
         "|  billing|confluent-kafka-p...|",
@@ -47,33 +42,22 @@ SAYS = {
     ],
     "07_export_pushes": ["my-app pushes every 0.5 s, "],
     "08_forward_to_a_file": [
-        "the folder is missing; tried again: True",
-        "the folder exists; delivered: True",
-        "the first line is a push of my-app",
+        "the folder is missing; accepted: my-app\n",
+        "the folder exists; delivered: my-app\n",
     ],
-    "09_run_a_companion": [
-        "the companion ran in a process of its own: True",
-        "it saw the telemetry topic: True",
-    ],
+    "09_run_a_companion": ["the companion ran in a process of its own: True\n", "it saw ['orders']\n"],
     "10_authorize_by_file": [
-        "User:billing may write to billing.invoices: rule 1\n",
-        "User:billing may not write to payroll: no rule\n",
-        "User:auditor may read payroll: rule 2\n",
-        "User:admin may write to payroll: SuperUser\n",
-    ],
-    "13_write_elsewhere": [
-        "a push is on the disk: True",
-        "the first line is a push of my-app",
-    ],
-    "12_bring_records_in": [
-        "temperature of boiler: 61.5\n",
-        "temperature of fridge: 4.25\n",
-        "lines that wait: 0\n",
+        "billing to billing.invoices: written\n",
+        "billing to payroll: KafkaError{code=TOPIC_AUTHORIZATION_FAILED",
+        "auditor to payroll: KafkaError{code=TOPIC_AUTHORIZATION_FAILED",
     ],
     "11_principals_of_services": [
         "without SASL: Address:127.0.0.1\n",
-        "with SASL: User:alice User:billing\n",
+        "with SASL: User:billing User:alice\n",
     ],
+    "12_bring_records_in": ["stored a push of boiler: ", "stored a push of fridge: "],
+    "13_write_elsewhere": ["accepted is a push of my-app\n", "it is on the disk: my-app\n"],
+    "14_embed_a_host": ["a push of my-app\n"],
 }
 """Part of each example's output."""
 WITH_SPARK = ("06_ask_the_tables",)

@@ -18,9 +18,9 @@ from odradek.testing.contracts import (
     FarSideState,
     ForwarderContract,
     ReceiverContract,
+    Samples,
     Subject,
 )
-from odradek.testing.contracts.samples import Samples
 from odradek_example import odradek_client_telemetry, odradek_enricher, odradek_forwarder
 from odradek_example.example_enricher import ExampleEnricher
 from odradek_example.example_exporter import ExampleExporter

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +87,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
     """Make the plugin appear as installed by pip."""
 
     def added(name: str, plugin: object) -> None:
-        def load() -> HostPluginManager:
-            manager = load_plugins()
+        def load(requested: Mapping[str, object]) -> HostPluginManager:
+            manager = load_plugins(requested)
             manager.add(name, plugin, "test", "1.0")
             return manager
 

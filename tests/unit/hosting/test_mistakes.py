@@ -110,20 +110,6 @@ def test_a_plugin_that_cannot_be_loaded(install: Install, source: str, told: str
     assert found == f"plugins.mine: the plugin of odradek-mine cannot be loaded: {told.format(file=file)}"
 
 
-CLASS = (
-    HEAD
-    + ENRICHER
-    + "class Plugin:\n    @hookimpl\n    def odradek_enricher(self, config):\n        return Team()\n"
-)
-
-
-def test_an_entry_point_that_names_a_class(install: Install) -> None:
-    file = install("mine", CLASS, attribute=":Plugin")
-
-    told = f"its entry point names the class Plugin ({file}:6); name an instance of it, or a module"
-    assert problem().endswith(told)
-
-
 def test_an_entry_point_that_names_a_function(install: Install) -> None:
     file = install("mine", HEAD + "@hookimpl\n" + HOOK, attribute=":odradek_enricher")
 

@@ -10,7 +10,7 @@ import pytest
 from odradek.hosting.active_plugin import ActivePlugin, PluginState, activate, quota_callback
 from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
 from odradek.hosting.plugin_manager import load_plugins
-from odradek.plugin import ConfigError
+from odradek.plugin import API_VERSION, ConfigError
 
 Install = Callable[..., Path]
 
@@ -118,6 +118,16 @@ def test_a_requested_broken_plugin_stops_the_start(
         activate(manager, table, requested)
 
     assert caught.value.path == path
+
+
+def test_an_installed_plugin_for_a_newer_host_is_broken_and_says_so(install: Install) -> None:
+    install("paint", f"ODRADEK_API_VERSION = {API_VERSION + 1}\n{GOOD}")
+    manager = load_plugins()
+
+    with pytest.raises(ConfigError, match=r"needs version 2 of the interface, .* install a newer odradek"):
+        activate(manager, {"paint": {"color": "red"}})
+
+    assert named(activate(manager, {}), "paint").state == PluginState.BROKEN
 
 
 def test_a_disabled_broken_plugin_does_not_stop_the_start(install: Install) -> None:

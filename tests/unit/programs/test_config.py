@@ -100,7 +100,7 @@ def test_each_plugin_has_its_own_table(tmp_path: Path) -> None:
         "otlp": {"endpoint": "http://collector:4318", "headers.team": "core", "timeout.ms": "500"},
         "enrich": {},
     }
-    assert config.requested_plugins == {"stdout"}
+    assert config.requested_plugins == {"stdout": None}
 
 
 def test_topic_defaults_have_kafkas_broker_keys() -> None:

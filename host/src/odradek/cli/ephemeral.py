@@ -40,7 +40,7 @@ class EphemeralHost(HostContext):
 
     Args:
         values: The values of the file and of ``--set``, by dotted key.
-        plugins: The names of ``--plugin``.
+        plugins: Those of ``--plugin``.
         clock: Its clock; None for the machine's.
         brokers: How many brokers clients see.
     """
@@ -49,13 +49,7 @@ class EphemeralHost(HostContext):
         self, values: Mapping[str, object], plugins: frozenset[str], clock: VirtualClock | None, brokers: int
     ) -> None:
         self.values, self.requested = values, plugins
-        super().__init__(
-            {},
-            clock,
-            None,
-            {name: {} for name in plugins | parse(values, plugins).plugins.keys()},
-            brokers=brokers,
-        )
+        super().__init__({}, clock, None, brokers=brokers)
 
     def host_config(self, opened: ExitStack) -> HostConfig:
         """The configuration, with temporary directories in place of its own."""

@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from odradek.cli.followed_cluster import first_poll
 from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
@@ -16,6 +15,7 @@ from odradek.gateway.addresses import NodeTable, UnmappedNodes
 from odradek.gateway.gateway_settings import UPSTREAM
 from odradek.net.pairs.gateway import Pairs
 from odradek.programs.config import HostConfig
+from odradek.programs.followed_cluster import first_poll
 from odradek.programs.gateway import Gateway
 from odradek.programs.gateway_addressing import check_upstream, routings_of
 from odradek.programs.gateway_pairs import check_listeners

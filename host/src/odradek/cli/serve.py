@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from odradek.process.limits import switch_threads_often
 from odradek.process.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.programs.config import REFERENCE, HostConfig, read_values
 from odradek.programs.config_check import check
+from odradek.programs.embedded import started
 from odradek.programs.host import Host
 from odradek.programs.program_keys import Program, check_keys
 from odradek.programs.start_report import report
@@ -117,25 +117,12 @@ def serve_until_stopped(start: Start, config: HostConfig) -> None:
     async def main(stop: asyncio.Event, failed: Failed) -> None:
         switch_threads_often()
         host = Host(config, recover_metadata=start.recover_metadata, failed=failed)
-        try:
-            async with followed(host, config):
-                await host.start()
-                begin(host, start, stop, host.broker.acls)
-                announce(ready_line(config, host))
-                await stop.wait()
-        finally:
-            await host.stop()
+        async with started(host):
+            begin(host, start, stop, host.broker.acls)
+            announce(ready_line(config, host))
+            await stop.wait()
 
     run_server(main)
-
-
-def followed(host: Host, config: HostConfig) -> AbstractAsyncContextManager[None]:
-    """Follow the subscriptions of a cluster in the body of the statement, if the configuration says so."""
-    if not config.follow.servers:
-        return nullcontext()
-    from odradek.cli.followed_cluster import following  # the client, which other hosts do not need
-
-    return following(host, config.follow)
 
 
 def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool, brokers: int) -> None:

@@ -29,8 +29,8 @@ config_options = options_of(
         "--plugin",
         "plugins",
         multiple=True,
-        metavar="NAME",
-        help="Activate a plugin; may be repeated.",
+        metavar="NAME|FILE",
+        help="Activate an installed plugin, or that of a Python file; may be repeated.",
     ),
 )
 """``--config``, ``--set`` and ``--plugin``."""

@@ -1,4 +1,4 @@
-"""``odradek verify-plugin``: checks an installed plugin against the contract and names the broken rules."""
+"""``odradek verify-plugin``: checks a plugin against the contract and names the broken rules."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from odradek.cli.listing import json_option, show
 from odradek.hosting.active_plugin import ActivePlugin, activate
 from odradek.hosting.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK, SOURCE
 from odradek.hosting.plugin_manager import load_plugins
+from odradek.hosting.requested_plugins import by_name
 from odradek.plugin.protocols import ClientTelemetryExporterProvider, Forwarder
 from odradek.testing.contracts.kinds import rules_of
 from odradek.testing.contracts.rule import Hangs, Outcome, Verdict, verdict
@@ -45,7 +46,7 @@ Offer = tuple[str, Kind, Callable[[], Any]]
 )
 @json_option
 def verify_plugin(name: str, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Check an installed plugin against the contract.
+    """Check a plugin against the contract: an installed one, or that of a file.
 
     Each rule runs on new objects of the plugin. A forwarder sends test pushes to its configured destination.
     """
@@ -113,9 +114,11 @@ def forwarder_of(name: str, table: dict[str, str], forwarder: str) -> Forwarder:
 
 def active(name: str, table: dict[str, str]) -> ActivePlugin:
     """Call the hooks of this plugin again; the other plugins are disabled."""
-    manager = load_plugins()
+    requested = by_name([name])
+    (name,) = requested
+    manager = load_plugins(requested)
     others = {other: {"enabled": False} for other in manager.installed if other != name}
-    plugins = activate(manager, {**others, name: table}, {name})
+    plugins = activate(manager, {**others, name: table}, requested)
     (found,) = [plugin for plugin in plugins if plugin.name == name]
     return found
 

@@ -2,6 +2,11 @@
 
 Files of certificates and secrets may change while the host runs. Nothing here opens a socket, but for
 `http_client` and `http_server`, which are not imported here: they need aiohttp.
+
+>>> from odradek.endpoints import read_address
+>>> from odradek.plugin import PluginConfig
+>>> read_address(PluginConfig("plugins.mine", {"listener": "[::1]:4318"}), "listener")
+Address(host='::1', port=4318)
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The meaning of clients' metrics: their reference, charts by concern, troubles, names of applications."""
+"""The meaning of clients' metrics: their reference, charts by concern, troubles, names of applications.
+
+>>> from odradek.findings import client_metrics
+>>> metric = client_metrics()["org.apache.kafka.producer.record.send.total"]
+>>> metric.kind, metric.aggregate
+('sum', 'sum')
+"""
 
 from __future__ import annotations
 

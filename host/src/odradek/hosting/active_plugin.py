@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -83,7 +82,7 @@ class ActivePlugin:
 def activate(
     manager: HostPluginManager,
     tables: Mapping[str, Mapping[str, object]],
-    requested: AbstractSet[str] = frozenset(),
+    requested: Collection[str] = (),
 ) -> list[ActivePlugin]:
     """Call the hooks of every installed plugin, in the order of their names.
 
@@ -152,7 +151,7 @@ def activated(
     config.finish()
     if wanted and not any(offers.values()):
         raise ConfigError(
-            path, f"--plugin {plugin.name}: the plugin offers nothing with this table; set the keys it needs"
+            path, "the plugin is asked for, but offers nothing with this table; set the keys it needs"
         )
     state = PluginState.ACTIVE if any(offers.values()) else PluginState.IDLE
     forwarders = named_forwarders(plugin.name, offers.get(FORWARDER.name, ()))

@@ -38,11 +38,6 @@ def check_hooks(manager: pluggy.PluginManager, plugin: object) -> None:
     for name, function in functions.items():
         if name in marked or name in HOOKS:
             check_hook(name, function, name in marked)
-    if inspect.isclass(plugin):
-        where = place_of_definition(plugin)
-        raise WrongPlugin(
-            f"its entry point names the class {plugin.__name__}{where}; name an instance of it, or a module"
-        )
     if not marked:
         for name, function in functions.items():
             if name.startswith(PREFIX) and nearest(name, HOOKS):

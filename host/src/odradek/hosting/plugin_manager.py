@@ -1,7 +1,8 @@
 """Installed plugins: found by entry point, imported one by one, each given its own table and nothing else.
 
 There is no global manager: `load_plugins` returns a new one. A distribution that cannot be imported is listed
-with its error; it stops the start only if the configuration names it.
+with its error; it stops the start only if the configuration names it. A start may give
+other plugins.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +23,7 @@ import odradek
 from odradek.hosting import stdout_receiver
 from odradek.hosting.hook_check import check_hooks, load_problem
 from odradek.hosting.offers import HOOKS
+from odradek.hosting.requested_plugins import loaded, usable
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
@@ -32,8 +35,11 @@ log = logging.getLogger(__name__)
 
 GROUP = "odradek"
 """The entry point group, pluggy's project name and the distribution of the host."""
+GIVEN = "not installed"
+"""In the place of a distribution."""
 TRACE_VARIABLE = "ODRADEK_TRACE_PLUGINS"
 """If set to 1, each hook call prints a line to stderr: names and types only, because tables hold secrets."""
+NONE: Mapping[str, object] = {}
 BUILTIN = {"stdout": stdout_receiver}
 """Plugins inside the host; inactive until the configuration names them."""
 
@@ -68,14 +74,42 @@ class HostPluginManager(pluggy.PluginManager):
 
         Raises:
             ValueError: The name or the object is already registered.
-            WrongPlugin: The host could not call its hooks.
+            WrongPlugin: It is a class that cannot be called, needs a newer host, or has wrong hooks.
         """
+        plugin = usable(plugin)
         check_hooks(self, plugin)
         self.register(plugin, name)
         hooks = tuple(sorted(caller.name for caller in self.get_hookcallers(plugin) or ()))
         self.installed[name] = InstalledPlugin(
             name=name, distribution=distribution, version=version, hooks=hooks, builtin=builtin
         )
+
+    def give(self, name: str, source: object) -> None:
+        """Register a plugin that is not installed.
+
+        Raises:
+            ConfigError: It cannot be loaded or called, has no hook, or has the name of an installed one.
+        """
+        path = str(source) if isinstance(source, Path) else f"plugins.{name}"
+        plugin = loaded(name, source)
+        if name in self.installed:
+            there = self.installed[name]
+            other = f"{there.distribution} {there.version}"
+            raise ConfigError(path, f"{other} is installed with the name {name}; rename this one")
+        try:
+            self.add(name, plugin, GIVEN, "")
+        except Exception as error:
+            raise ConfigError(path, " ".join(str(error).split())) from error
+
+    def give_all(self, requested: Mapping[str, object]) -> None:
+        """Register those that are not installed.
+
+        Raises:
+            ConfigError: See `give`.
+        """
+        for name, source in requested.items():
+            if source is not None:
+                self.give(name, source)
 
     def load(self, entry_point: EntryPoint) -> None:
         """Import and register one entry point; record a failure in `installed`."""
@@ -153,10 +187,18 @@ def origin(entry_point: EntryPoint) -> tuple[str, str]:
     return str(fields.get("name", "unknown")), str(fields.get("version", "unknown"))
 
 
-def load_plugins() -> HostPluginManager:
-    """A new manager with all installed plugins."""
+def load_plugins(requested: Mapping[str, object] = NONE) -> HostPluginManager:
+    """A new manager with all installed plugins.
+
+    Args:
+        requested: Those of `by_name`. The ones that are not installed are loaded, too.
+
+    Raises:
+        ConfigError: One that is not installed is not usable.
+    """
     manager = HostPluginManager()
     manager.load_installed()
+    manager.give_all(requested)
     return manager
 
 

@@ -1,6 +1,12 @@
 """The bytes of OTLP metrics: read, labelled, merged and cut.
 
 Importing this room is cheap: the names that need a library are loaded on first use.
+
+>>> from odradek.otlp import data_points, merged_scopes, metric_name, metrics_of_json
+>>> gauge = b'{"name": "temperature", "gauge": {"dataPoints": [{"asDouble": 21.5}]}}'
+>>> data = metrics_of_json(b'{"resourceMetrics": [{"scopeMetrics": [{"metrics": [' + gauge + b"]}]}]}")
+>>> data_points(data), [metric_name(each) for each in merged_scopes(data).scope_metrics.metrics]
+(1, [b'temperature'])
 """
 
 from __future__ import annotations

@@ -1,9 +1,24 @@
 """The interface of plugins: hooks, protocols and what they pass on.
 
 The bytes of OTLP metrics are in `odradek.otlp`, the format of the telemetry topic in `odradek.topic`.
+
+A plugin, which may be a module, a file, or the object or class here:
+
+>>> from odradek.plugin import PluginConfig, hookimpl
+>>> class TeamPlugin:
+...     @hookimpl
+...     def odradek_enricher(self, config):
+...         self.separator = config.text("separator", "-")
+...         return self
+...     def labels(self, client_instance_id, context):
+...         return {"team": context.client_id.partition(self.separator)[0]}
+>>> TeamPlugin().odradek_enricher(PluginConfig("plugins.team", {})).separator
+'-'
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from odradek.plugin.authorizer import (
     AclOperation,
@@ -50,8 +65,13 @@ from odradek.plugin.protocols import (
 from odradek.plugin.source import Intake, Receipt, Refused, Source
 from odradek.plugin.topic_writer import NotWritten, TopicWriter
 
+API_VERSION: Final = 1
+"""The version of this interface, which grows with each release that adds to it. A plugin that needs a version
+says so in its attribute ``ODRADEK_API_VERSION``; an older host refuses it."""
+
 __all__ = [
     "ABSENT",
+    "API_VERSION",
     "CLIENT_LABELS",
     "CLUSTER_NAME",
     "CONTEXT_LABELS",

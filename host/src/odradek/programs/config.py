@@ -24,6 +24,7 @@ from odradek.gateway.follow_settings import FollowSettings
 from odradek.gateway.gateway_settings import GatewaySettings
 from odradek.gateway.observation.settings import HostObservationSettings
 from odradek.group.group_config import GroupConfig
+from odradek.hosting.requested_plugins import by_name
 from odradek.lag.lag_settings import GatewayLagSettings, HostLagSettings, LagSettings
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.log.producer_ids import ProducerIdConfig
@@ -208,7 +209,8 @@ class HostConfig:
     client_quotas: Mapping[str, QuotaTable] = field(default_factory=dict)
     """The tables ``[quotas.NAME]``."""
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    requested_plugins: frozenset[str] = frozenset()
+    requested_plugins: Mapping[str, object] = field(default_factory=dict)
+    """Those of `by_name`."""
     given: frozenset[str] | None = None
     """The keys of the file and of ``--set``; None for a configuration that was not read."""
     secrets: Secrets = field(default=Secrets({}))
@@ -264,19 +266,19 @@ class HostConfig:
 
 
 def load_config(
-    path: Path | None = None, overrides: Iterable[str] = (), plugins: Iterable[str] = ()
+    path: Path | None = None, overrides: Iterable[str] = (), plugins: Iterable[object] = ()
 ) -> HostConfig:
     """Read the file, apply the overrides and check everything.
 
     Args:
         path: A TOML file; None for the defaults alone.
         overrides: ``key=value`` texts, with the full path of the key: ``plugins.otlp.endpoint=...``.
-        plugins: Names of plugins to activate, as ``--plugin`` gives them.
+        plugins: Plugins to activate, as ``--plugin`` gives them.
 
     Raises:
         ConfigError: The file cannot be read, or a key or a value is wrong.
     """
-    return parse(read_values(path, overrides), frozenset(plugins))
+    return parse(read_values(path, overrides), plugins)
 
 
 def read_values(path: Path | None, overrides: Iterable[str]) -> dict[str, object]:
@@ -318,7 +320,7 @@ def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str,
     return tables
 
 
-def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> HostConfig:
+def parse(values: Mapping[str, object], requested_plugins: Iterable[object]) -> HostConfig:
     """Return the checked configuration.
 
     Raises:
@@ -330,7 +332,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         return replace(checked(values, requested_plugins), secrets=secrets)
 
 
-def checked(values: Mapping[str, object], requested_plugins: frozenset[str]) -> HostConfig:
+def checked(values: Mapping[str, object], requested_plugins: Iterable[object]) -> HostConfig:
     """Return the configuration without its secrets."""
     top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
     config = read_settings(HostConfig, top)
@@ -354,7 +356,7 @@ def checked(values: Mapping[str, object], requested_plugins: frozenset[str]) -> 
         subscriptions=read_subscriptions(values),
         client_quotas=read_quota_tables(named_tables(values, "quotas")),
         plugins=named_tables(values, "plugins"),
-        requested_plugins=requested_plugins,
+        requested_plugins=by_name(requested_plugins),
         given=given,
     )
 

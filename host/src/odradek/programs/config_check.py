@@ -32,7 +32,7 @@ def check(config: HostConfig) -> list[str]:
     """
     clock = SystemClock()
     certificates = Certificates(config, clock, Timer(), offload_inline)
-    plugins = activate(load_plugins(), config.plugins, config.requested_plugins)
+    plugins = activate(load_plugins(config.requested_plugins), config.plugins, config.requested_plugins)
     try:
         quota_callback(plugins)
         chosen_writer(config.spool, plugins)

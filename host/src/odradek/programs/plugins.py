@@ -45,6 +45,7 @@ class Plugins:
         with self.watch:
             if manager is None:
                 self.manager.load_installed()
+                self.manager.give_all(config.requested_plugins)
             self.all: list[ActivePlugin] = activate(self.manager, config.plugins, config.requested_plugins)
             register(self.all, self.receivers, self.enrichers)
 

@@ -2,6 +2,13 @@
 
 The state machines read no clock and no file; `state_file` and `rebuild` keep their state in one. Plugins may
 import this room; names that need protobuf's messages are loaded on first use.
+
+The settings of a forwarder whose destination wants totals; `CumulativeForwarder` makes them:
+
+>>> from odradek.plugin import PluginConfig
+>>> from odradek.temporality import read_cumulative
+>>> read_cumulative(PluginConfig("plugins.mine", {"totals.max.series": 1000})).limits.max_streams
+1000
 """
 
 from __future__ import annotations

@@ -2,12 +2,18 @@
 
 pytest imports this module in every session, so it must not import the host. The parts are imported when the
 first host starts or when a name of this module is used.
+
+>>> from odradek import testing
+>>> with testing.host(num_partitions=3) as host:
+...     host.topics.create("orders")
+...     host.topics.names()
+['orders']
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from odradek.bounds.first_use import on_first_use
 
@@ -60,7 +66,7 @@ def host(
     *,
     clock: VirtualClock | None = None,
     data_dir: Path | None = None,
-    plugins: Mapping[str, object] | None = None,
+    plugins: Mapping[Any, object] | Iterable[object] = (),
     tls: bool = False,
     users: Mapping[str, str] | None = None,
     acls: Sequence[str] | None = None,
@@ -73,8 +79,9 @@ def host(
         clock: A clock that the test advances; None for the machine's clock.
         data_dir: Directory for data that outlive the host, so that another host can start with them; None for
             a temporary directory.
-        plugins: Tables of the plugins to activate, by name: ``{"enrich": {}}``. Other installed plugins stay
-            inactive.
+        plugins: The plugins to activate: names of installed ones, and others as they are: an object with
+            hooks, its class, a module, or the path of a file. With tables it is a mapping:
+            ``{"enrich": {}, TeamPlugin: {"unknown": "nobody"}}``. Other installed plugins stay inactive.
         tls: Encrypt the connections, with a new certificate; needs the extra ``odradek[tls]``.
         users: Passwords by name: clients must authenticate. `RunningHost.client` returns the settings of one.
         acls: What users may do, such as ``"alice READ,DESCRIBE topic:orders"``; all else is denied, except to
@@ -85,7 +92,7 @@ def host(
 
     Returns:
         A context manager that yields a `RunningHost`. Entering it raises ConfigError for an invalid key or
-        value.
+        value, and for a plugin that cannot be used.
     """
     from odradek.testing.host_context import HostContext
     from odradek.testing.host_security import HostSecurity

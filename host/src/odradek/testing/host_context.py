@@ -7,12 +7,14 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+from odradek.hosting.requested_plugins import by_name, tables_of
 from odradek.programs.config import HostConfig, parse
 from odradek.settings.toml_file import flatten
 from odradek.testing.host_brokers import several
@@ -65,14 +67,14 @@ class HostContext:
         config: Mapping[str, object],
         clock: VirtualClock | None,
         data_dir: Path | None,
-        plugins: Mapping[str, object] | None,
+        plugins: Mapping[Any, object] | Iterable[object] = (),
         security: HostSecurity | None = None,
         brokers: int = 1,
     ) -> None:
         self.config = config
         self.clock = clock
         self.data_dir = data_dir
-        self.plugins = plugins or {}
+        self.plugins = plugins
         self.security = security or HostSecurity()
         self.brokers = brokers
         self.opened: ExitStack | None = None
@@ -82,9 +84,7 @@ class HostContext:
         if self.opened is not None:
             raise RuntimeError("this host is already running: create another one with odradek.testing.host()")
         with ExitStack() as opened:
-            host = RunningHost(
-                self.host_config(opened), self.clock, self.plugins, self.security, self.brokers > 1
-            )
+            host = RunningHost(self.host_config(opened), self.clock, self.security, self.brokers > 1)
             host.start()
             opened.push(partial(check_unless_failed, host))
             opened.callback(host.close)
@@ -133,14 +133,17 @@ class HostContext:
         given = {key.replace("_", "."): value for key, value in self.config.items()}
         folder = temporary_folder(opened, memory_folder())
         secure = self.security.settings(folder)
-        values = {**FOR_TESTS, **secure, **flatten({**given, "plugins": self.plugins})}
+        named = by_name(self.plugins)
+        tables = {name: {} for name in named} | tables_of(self.plugins)
+        values = {**FOR_TESTS, **secure, **flatten({**given, "plugins": tables})}
         if self.data_dir is not None:
             values["data.dir"] = str(self.data_dir)
         else:
             values["data.dir"] = str(temporary_folder(opened, memory_folder()))
             # logs may grow too large for a folder in memory
             values.setdefault("log.dirs", str(temporary_folder(opened, None)))
-        return parse(self.with_brokers(values), frozenset())
+        given_as_they_are = [source for source in named.values() if source is not None]
+        return parse(self.with_brokers(values), given_as_they_are)
 
     def with_brokers(self, values: Mapping[str, object]) -> dict[str, object]:
         """The same values, with a listener for each broker."""

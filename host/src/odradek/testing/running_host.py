@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import entry_points
@@ -43,18 +44,19 @@ NEWEST = 10
 """Number of pushes listed in the message about a missing one."""
 
 
-def installed_plugins(names: Collection[str]) -> HostPluginManager:
-    """Load only these plugins, so that other installed plugins do not affect the test."""
-    manager = HostPluginManager()
-    for name in BUILTIN.keys() & set(names):
+def active_plugins(names: AbstractSet[str], given: Mapping[str, object]) -> HostPluginManager:
+    """Load these plugins alone, so that other installed plugins do not affect the test."""
+    manager, names = HostPluginManager(), names - {name for name in given if given[name] is not None}
+    for name in BUILTIN.keys() & names:
         manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
     if names:
         for entry_point in entry_points(group=GROUP):
             if entry_point.name in names:
                 manager.load(entry_point)
-    if manager.installed.keys() >= set(names):
-        return manager
-    return load_plugins()  # one is missing: with all of them loaded, the host's error lists them
+    if not manager.installed.keys() >= names:
+        return load_plugins(given)  # one is missing: with all of them loaded, the host's error lists them
+    manager.give_all(given)
+    return manager
 
 
 class RunningHost(HostThread):
@@ -71,12 +73,13 @@ class RunningHost(HostThread):
         self,
         config: HostConfig,
         clock: VirtualClock | None = None,
-        plugins: Collection[str] = (),
         security: HostSecurity | None = None,
         several: bool = False,
     ) -> None:
         super().__init__(config, clock, before_start=self.watch)
-        self.plugins, self.virtual_clock = plugins, clock
+        self.virtual_clock = clock
+        self.plugins = config.plugins.keys() | config.requested_plugins.keys()
+        """The names of the plugins that are active."""
         self.security = security or HostSecurity()
         self.arrivals = Arrivals(self.what_came)
         self.requests = RequestLog(self.arrivals, [api_name(key) for key in load_handlers()])
@@ -91,7 +94,8 @@ class RunningHost(HostThread):
         self.faults: list[Fault] = []
 
     def make(self) -> Host:
-        return Host(self.config, self.virtual_clock, installed_plugins(self.plugins), dispatcher=self.watched)
+        plugins = active_plugins(self.plugins, self.config.requested_plugins)
+        return Host(self.config, self.virtual_clock, plugins, dispatcher=self.watched)
 
     def watch(self, host: Host) -> None:
         """See the pushes of a host that has not started, and drive its clock."""

@@ -1,6 +1,15 @@
 """The public format of the telemetry topic: keys, headers and values of its records.
 
 Importing this room is cheap: the names that need a library are loaded on first use.
+
+>>> from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
+>>> from odradek.testing import request_context
+>>> from odradek.topic import decode_record, encode_headers, record_key
+>>> payload = ClientTelemetryPayload(bytes(range(16)), False, b"")
+>>> record = TelemetryRecord(request_context(), 60_000, payload)
+>>> key, headers = record_key(payload.client_instance_id), encode_headers(record)
+>>> decode_record(key, payload.data, headers).push_interval_ms
+60000
 """
 
 from __future__ import annotations

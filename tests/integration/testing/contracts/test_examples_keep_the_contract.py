@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from odradek.plugin import PluginConfig
 from odradek.testing.contracts import (
     EnricherContract,
     ExporterContract,
@@ -40,14 +41,17 @@ class TestTenantQuotas(QuotaCallbackContract):
     @pytest.fixture
     def subject(self) -> Subject:
         quotas = example("05_tenant_quotas").TenantQuotas
-        return Subject(make=lambda: quotas({"acme": 1e6}, 2e6), declares=frozenset({"updates"}))
+        return Subject(
+            make=lambda: quotas().odradek_quota_callback(PluginConfig("plugins.tenants", {})),
+            declares=frozenset({"updates"}),
+        )
 
 
 class TestPushMeter(ExporterContract):
     @pytest.fixture
     def subject(self) -> Subject:
         meter = example("07_export_pushes").PushMeter
-        return Subject(make=lambda: meter(3))
+        return Subject(make=lambda: meter())
 
 
 class TestFileForwarder(ForwarderContract):

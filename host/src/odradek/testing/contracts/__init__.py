@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from odradek.testing.contracts.kinds import rules_of
     from odradek.testing.contracts.rule import Outcome, Rule, RuleBroken, Verdict, verdict, verdicts
+    from odradek.testing.contracts.samples import Samples
     from odradek.testing.contracts.subject import (
         Accounts,
         Capability,
@@ -45,6 +46,7 @@ __all__ = [
     "ReceiverContract",
     "Rule",
     "RuleBroken",
+    "Samples",
     "SourceContract",
     "Subject",
     "Supply",
@@ -61,5 +63,6 @@ __getattr__ = on_first_use(
     "SourceContract",
     kinds="rules_of",
     rule="Outcome Rule RuleBroken Verdict verdict verdicts",
+    samples="Samples",
     subject="Accounts Capability FarSide FarSideState Kind Subject Supply",
 )
