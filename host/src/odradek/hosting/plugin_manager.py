@@ -22,6 +22,7 @@ from odradek.hosting.offers import HOOKS
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig, nearest
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.later import Invalidates
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Reloadable
 
@@ -115,8 +116,9 @@ class HostPluginManager(pluggy.PluginManager):
             raise ConfigError(config.path, f"{hook} raised {described(error)}") from error
         for offer in found:
             check_interface(offer, HOOKS[hook].types, config.path, hook)
-            if isinstance(offer, Reloadable):
-                check_interface(offer, (Reloadable,), config.path, hook)
+            for optional in (Reloadable, Invalidates):
+                if isinstance(offer, optional):
+                    check_interface(offer, (optional,), config.path, hook)
         return found
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from functools import partial
 
 from odradek.hosting.active_plugin import ActivePlugin, activate
+from odradek.hosting.enricher_threads import EnricherThreads
 from odradek.hosting.offered_objects import close_offers, register
 from odradek.hosting.plugin_manager import HostPluginManager, load_plugins
 from odradek.hosting.plugin_thread import PluginThreads
@@ -38,7 +41,14 @@ class Plugins:
         self.receivers = ClientMetricsReceiverPlugin(
             self.clock, settings.slow_ms, settings.slow_limit, self.threads.displace if on_loop else None
         )
-        self.enrichers = Enrichers(self.clock, spine.cluster, settings.slow_ms)
+        self.enrichers = Enrichers(
+            self.clock,
+            spine.timer,
+            spine.cluster,
+            settings.slow_ms,
+            settings.labels_wait_ms,
+            partial(EnricherThreads, host_loop=asyncio.get_running_loop()),
+        )
         self.stats: list[PluginStats] = []
         """Of objects that other parts call."""
         self.part = Part(stop=self.close, metric_rows=self.metric_rows)
@@ -46,6 +56,7 @@ class Plugins:
 
     def close(self) -> None:
         """Close what the plugins offer, the last plugin first."""
+        self.enrichers.close(self.spine.stop_s)
         for plugin in reversed(self.all):
             close_offers(plugin, self.spine.stop_s)
 

@@ -143,8 +143,7 @@ class Reloader:
         except Exception:
             log.exception("plugin cannot take its new table, restart the host", extra={"plugin": change.name})
             return False
-        for instance in self.telemetry.instances():
-            instance.drop_labels()
+        self.plugins.enrichers.changes.note(None)
         return True
 
 
