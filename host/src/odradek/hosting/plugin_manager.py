@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
 import pluggy
@@ -76,6 +77,11 @@ class HostPluginManager(pluggy.PluginManager):
             name=name, distribution=distribution, version=version, hooks=hooks, builtin=builtin
         )
 
+    def modules(self) -> dict[str, str]:
+        """The names of the plugins that are not built in, by the modules of their hooks."""
+        found = (name for name, each in self.installed.items() if each.hooks and not each.builtin)
+        return {module_of(self.get_plugin(name)): name for name in found}
+
     def refuse_unknown_hooks(self, plugin: object) -> None:
         """Refuse hooks without a specification. pluggy's `check_pending` checks all plugins, not one."""
         for caller in self.get_hookcallers(plugin) or ():
@@ -120,6 +126,11 @@ class HostPluginManager(pluggy.PluginManager):
                 if isinstance(offer, optional):
                     check_interface(offer, (optional,), config.path, hook)
         return found
+
+
+def module_of(plugin: object) -> str:
+    """The name of a module, or of that of an object's class."""
+    return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
 
 
 def origin(entry_point: EntryPoint) -> tuple[str, str]:

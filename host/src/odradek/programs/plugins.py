@@ -35,7 +35,12 @@ class Plugins:
         config, self.clock = spine.config, spine.clock
         settings = config.telemetry
         self.spine = spine
+        if config.metrics_listener is not None or config.metrics_push.endpoint is not None:
+            from odradek.meters.plugin_metrics import provided  # takes a tenth of a second
+
+            provided()
         self.manager = manager or load_plugins()
+        spine.modules.update(self.manager.modules())
         self.all: list[ActivePlugin] = activate(self.manager, config.plugins, config.requested_plugins)
         self.threads = PluginThreads(settings.thread_queue_max_bytes, self.clock)
         self.receivers = ClientMetricsReceiverPlugin(
