@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from conformance.telemetry_broker import DATA, TelemetryBroker
-from odradek.plugin import Later, RequestContext
+from odradek.plugin import ConfigError, Later, RequestContext
 from odradek.telemetry.client_labels import MAX_CHANGED
 from odradek.telemetry.enrichers import ANSWER_MS, MAX_AWAITED, RETRY_MS
 from odradek.waiting.deferred import Deferred
@@ -268,3 +270,18 @@ def test_labels_that_come_later_are_checked_too() -> None:
 
     assert client.labels == [MISSING]
     assert "labels returned int for 'team'" in str(client.broker.enrichers.stats()[0].last_error)
+
+
+@pytest.mark.parametrize("ttl_ms", [0, -1, 1.5, "10s"])
+def test_a_time_that_is_none_stops_the_start(ttl_ms: Any) -> None:
+    with pytest.raises(ConfigError, match=f"plugins.cmdb: ttl_ms is {ttl_ms!r}, expected a number"):
+        Client(Cmdb(ttl_ms))
+
+
+def test_a_use_invalidate_that_raises_stops_the_start() -> None:
+    class Broken(Cmdb):
+        def use_invalidate(self, invalidate: Callable[[str | None], None]) -> None:
+            raise OSError("no queue")
+
+    with pytest.raises(ConfigError, match=r"plugins\.cmdb: use_invalidate raised OSError: no queue"):
+        Client(Broken())

@@ -109,11 +109,21 @@ class Enrichers:
     """Sets of label names, stored once: nearly all clients have the same names."""
 
     def register(self, name: str, enricher: Enricher) -> None:
-        """Add an enricher. It is asked from the next new connection of a client instance on."""
+        """Add an enricher. It is asked from the next new connection of a client instance on.
+
+        Raises:
+            ConfigError: Its ``ttl_ms`` is no time, or its ``use_invalidate`` raised.
+        """
         aside, blocks, ttl_ms = self.aside(name), is_blocking(enricher), getattr(enricher, "ttl_ms", None)
+        if not (ttl_ms is None or (isinstance(ttl_ms, int) and ttl_ms > 0)):
+            raise ConfigError(f"plugins.{name}", f"ttl_ms is {ttl_ms!r}, expected a number of milliseconds")
         self.entries.append(Entry(enricher, PluginStats(name), aside, blocks, ttl_ms))
         if isinstance(enricher, Invalidates):
-            enricher.use_invalidate(lambda it: aside.on_loop(partial(self.changes.note, it)))
+            try:
+                enricher.use_invalidate(lambda it: aside.on_loop(partial(self.changes.note, it)))
+            except Exception as error:
+                problem = f"use_invalidate raised {described(error)}"
+                raise ConfigError(f"plugins.{name}", problem) from error
 
     def stats(self) -> list[PluginStats]:
         """The record of each enricher, in order of registration."""
