@@ -8,9 +8,7 @@ Each table follows a line ``<!-- settings: NAME -->``; the rest of the page is w
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from odradek.broker.quota_table import QuotaTable
@@ -19,12 +17,20 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.active_plugin import PluginSettings
 from odradek.programs.config import SUBSCRIPTION_SETTINGS, HostConfig
 from odradek.quota.replication_rates import ReplicationRates
-from odradek.settings.setting import Scope, Setting, declared, sections, walk
+from odradek.settings.reference import COLUMNS as PLAIN
+from odradek.settings.reference import MARK, scope, table
+from odradek.settings.setting import Setting, declared, sections, walk
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "host/docs/reference/configuration.md"
-MARK = re.compile(r"(<!-- settings: (?P<name>[\w ]+) -->\n)(?:\|.*\n)*")
-HEAD = "| key | type | default | unit | at run time | meaning |\n|---|---|---|---|---|---|\n"
+COLUMNS = {
+    "key": PLAIN["key"],
+    "type": PLAIN["type"],
+    "default": PLAIN["default"],
+    "unit": PLAIN["unit"],
+    "at run time": scope,
+    "meaning": PLAIN["meaning"],
+}
 TABLE_OF_SECTION = {
     "broker": "host",
     "audit": "host",
@@ -75,53 +81,13 @@ def tables() -> dict[str, list[Setting]]:
     return found
 
 
-def table(settings: Iterable[Setting]) -> str:
-    """The rows of one table, by key."""
-    return HEAD + "".join(map(row, sorted(settings, key=lambda each: each.name)))
-
-
-def row(each: Setting) -> str:
-    """One key."""
-    cells = (f"`{each.name}`", each.kind.shape, default(each), each.unit, scope(each), meaning(each))
-    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|\n"
-
-
-def default(each: Setting) -> str:
-    """The default, or the words for none."""
-    return each.unset or f"`{each.default_text}`"
-
-
-def scope(each: Setting) -> str:
-    """The owner of the setting at run time, and its key there."""
-    if each.own_key:
-        where = "topic" if not each.in_file else each.scope
-        return f"{where} `{each.own_key}`"
-    if each.by_listener and each.scope is Scope.BROKER:
-        return "broker, listener"
-    return each.scope.value
-
-
-def meaning(each: Setting) -> str:
-    """The sentence, and where to read more."""
-    more = f" [More]({each.page})." if each.page else ""
-    only = " Not in the file." if not each.in_file else ""
-    return each.documentation.rstrip(".") + "." + own_values(each) + only + more
-
-
-def own_values(each: Setting) -> str:
-    """A mark for a setting that listeners or their mechanisms can have own values of."""
-    if each.by_mechanism:
-        return " Per listener and mechanism."
-    return " Per listener." if each.by_listener else ""
-
-
 def written(page: str) -> str:
     """The page with the tables of the declarations."""
     rows = tables()
     names = [match["name"] for match in MARK.finditer(page)]
     if sorted(names) != sorted(rows):
         raise SystemExit(f"expected one mark for each of {', '.join(sorted(rows))}, found {', '.join(names)}")
-    return MARK.sub(lambda match: match[1] + table(rows[match["name"]]), page)
+    return MARK.sub(lambda match: match[1] + table(rows[match["name"]], COLUMNS), page)
 
 
 def main(arguments: list[str]) -> int:

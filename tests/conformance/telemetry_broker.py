@@ -103,7 +103,7 @@ class TelemetryBroker:
     ) -> None:
         self.clock = MockClock()
         self.plugin = ClientMetricsReceiverPlugin(self.clock)
-        self.enrichers = Enrichers(self.clock)
+        self.enrichers = Enrichers(self.clock, self.clock.timer)
         self.receiver = Recorder()
         self.plugin.add_receiver("recorder", self.receiver)
         self.config = TelemetryConfig(

@@ -48,6 +48,9 @@ WITHOUT_ALERT = {
         "odradek.lag.clients.series",
         "odradek.lag.clients.series.left.out",
     ),
+    "the first pushes of clients; a system of labels that is down fails, which has an alert": (
+        "odradek.plugin.unlabeled",
+    ),
     "incidents of clients, which have alerts of their own": (
         "odradek.incidents.clients",
         "odradek.incidents.series",

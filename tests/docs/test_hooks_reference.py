@@ -14,6 +14,7 @@ import odradek.endpoints
 import odradek.findings
 import odradek.otlp
 import odradek.plugin
+import odradek.settings
 import odradek.temporality
 import odradek.topic
 from odradek.plugin import hookspecs
@@ -30,6 +31,7 @@ ROOMS = (
     odradek.findings,
     odradek.endpoints,
     odradek.temporality,
+    odradek.settings,
 )
 FULL = (odradek.plugin, odradek.otlp, odradek.topic)
 """Each of their names has a section; those of the other rooms have a row of a table."""

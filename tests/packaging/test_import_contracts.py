@@ -26,12 +26,12 @@ def rooms() -> set[str]:
     return folders | files
 
 
-FOR_PLUGINS = {"plugin", "otlp", "topic", "findings", "temporality", "endpoints"}
+FOR_PLUGINS = {"plugin", "settings", "otlp", "topic", "findings", "temporality", "endpoints"}
 
 
 def test_a_plugin_may_import_rooms_that_are_made_for_it() -> None:
     contract = CONTRACTS[
-        "a plugin imports the rooms plugin, otlp, topic, findings, temporality and endpoints only"
+        "a plugin imports the rooms plugin, settings, otlp, topic, findings, temporality and endpoints only"
     ]
 
     assert set(contract["forbidden_modules"]) == {f"odradek.{room}" for room in rooms() - FOR_PLUGINS}

@@ -163,7 +163,7 @@ def make_broker(
         timer=clock.timer,
         random_uuid=uuids.__next__,
         plugin=ClientMetricsReceiverPlugin(clock),
-        enrichers=Enrichers(clock),
+        enrichers=Enrichers(clock, clock.timer),
     )
     session_ids = count(1).__next__
     broker = Broker(common, PushHandling(manager), make_groups(common), session_ids, authorizer=authorizer)

@@ -9,7 +9,6 @@ import pytest
 from odradek.plugin import (
     CONTEXT_LABELS,
     ConfigError,
-    Enricher,
     PluginConfig,
     RequestContext,
 )
@@ -17,6 +16,7 @@ from odradek.testing import request_context
 from odradek.testing.data_points import data_points
 from odradek.testing.pushes import recorded, recorded_clients
 from odradek_enrich import odradek_enricher
+from odradek_enrich.context_enricher import ContextEnricher
 
 INSTANCE = bytes(range(16))
 
@@ -36,7 +36,7 @@ def request_of(client_id: str | None = "orders", cluster_id: str | None = None) 
     )
 
 
-def enricher_of(**table: object) -> Enricher:
+def enricher_of(**table: object) -> ContextEnricher:
     config = PluginConfig("plugins.enrich", {name.replace("__", "."): value for name, value in table.items()})
     enricher = odradek_enricher(config)
     config.finish()

@@ -44,7 +44,7 @@ def test_omitted_keys_have_their_defaults() -> None:
     settings = settings_of()
 
     options = {**DEFAULTS, "bootstrap.servers": SERVERS, "delivery.timeout.ms": "20000"}
-    assert settings == KafkaSettings(options=options, topic=TopicTemplate("client_telemetry"))
+    assert settings == KafkaSettings(options=options, bootstrap_servers=SERVERS)
 
 
 def test_all_keys_are_read() -> None:

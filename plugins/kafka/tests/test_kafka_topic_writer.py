@@ -234,7 +234,8 @@ def test_writer_and_exporter_are_independent() -> None:
 
 def test_omitted_keys_have_their_defaults() -> None:
     assert settings_of() == WriterSettings(
-        options={**WRITER.defaults, "bootstrap.servers": SERVERS, "acks": "all"}
+        bootstrap_servers=SERVERS,
+        options={**WRITER.defaults, "bootstrap.servers": SERVERS, "acks": "all"},
     )
 
 

@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import read_settings
 from odradek.temporality.budgets.policy import BudgetLimits
 from odradek_prometheus.apps import Apps, read_apps
-from odradek_prometheus.budget_settings import read_budgets
 from odradek_prometheus.text_format import Format, Page
 from support.budget_clients import instance
 from support.delta_clients import counter, d, gauge, ms, point
@@ -158,10 +158,10 @@ def test_the_settings_of_budgets() -> None:
         "budget.over": "refuse",
     }
 
-    assert read_budgets(PluginConfig("prometheus", values)) == BudgetLimits(
+    assert read_settings(BudgetLimits, PluginConfig("prometheus", values)) == BudgetLimits(
         series=1, principal_series=2, app_series=3, client_series=4, label_values=0, refuse=True
     )
-    assert read_budgets(PluginConfig("prometheus", {})) == BudgetLimits()
+    assert read_settings(BudgetLimits, PluginConfig("prometheus", {})) == BudgetLimits()
 
 
 @pytest.mark.parametrize("text", ["shop", "user=x", "client_id=("])

@@ -12,8 +12,10 @@ import pytest
 
 from odradek.client.cluster_watch import Observed
 from odradek.net.pairs.dialer import Address
+from odradek.otlp.labels import EncodedLabels
 from odradek.programs.config import HostConfig, load_config
 from odradek.programs.gateway import Gateway
+from odradek.telemetry.enrichers import SAMPLE
 from odradek.testing.host_thread import HostThread
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -159,15 +161,20 @@ def test_a_cluster_id_that_is_learned_late_becomes_a_label_of_known_clients(tmp_
     with gateway(tmp_path, "subscriptions.all.metrics=*", "subscriptions.all.interval.ms=100") as edge:
         with WireClient(edge.thread.address) as client:
             assert client.push(bytes.fromhex("0a00")) == ErrorCode.NONE
-            labels = edge.thread.call(lambda: edge.thread.host.telemetry.instances()[0].labels)
+
+            def names_of_labels() -> frozenset[bytes]:
+                known = edge.thread.host.telemetry.instances()[0].labels
+                assert known is not None
+                labels = edge.thread.host.plugins.enrichers.labels(known, bytes(16), SAMPLE)
+                assert isinstance(labels, EncodedLabels)
+                return labels.keys
+
+            before = edge.thread.call(names_of_labels)
 
             edge.poll({}, cluster_id="upstream")
 
-            after = edge.thread.call(lambda: edge.thread.host.telemetry.instances()[0].labels)
-        assert labels is not None
-        assert b"cluster_id" not in labels.keys
-        assert b"cluster.name" not in labels.keys
-        assert after is None  # asked for again with the next push
+            after = edge.thread.call(names_of_labels)
+        assert after - before == {b"cluster_id", b"cluster.name"}
 
 
 @pytest.mark.parametrize("error", [ApiError(ErrorCode.KAFKA_STORAGE_ERROR), RuntimeError("a bug")])

@@ -16,7 +16,7 @@ from odradek.hosting.plugin_manager import load_plugins
 from odradek.plugin import ConfigError
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
-from odradek.waiting.clock import SystemClock
+from odradek.testing.clock import MockClock
 
 Install = Callable[..., Path]
 HEAD = "from odradek.plugin import hookimpl\n"
@@ -108,6 +108,13 @@ def test_a_plugin_that_cannot_be_loaded(install: Install, source: str, told: str
     found = problem()
 
     assert found == f"plugins.mine: the plugin of odradek-mine cannot be loaded: {told.format(file=file)}"
+
+
+CLASS = (
+    HEAD
+    + ENRICHER
+    + "class Plugin:\n    @hookimpl\n    def odradek_enricher(self, config):\n        return Team()\n"
+)
 
 
 def test_an_entry_point_that_names_a_function(install: Install) -> None:
@@ -217,10 +224,11 @@ def test_a_provider_that_raises(install: Install) -> None:
     source = HEAD + provider + "@hookimpl\ndef odradek_client_telemetry(config): return Provider()\n"
     file = install("mine", source)
     (plugin,) = [each for each in activate(load_plugins(), {}) if each.name == "mine"]
-    receivers = ClientMetricsReceiverPlugin(SystemClock())
+    clock = MockClock()
+    receivers = ClientMetricsReceiverPlugin(clock)
 
     with pytest.raises(ConfigError) as caught:
-        register([plugin], receivers, Enrichers(SystemClock()))
+        register([plugin], receivers, Enrichers(clock, clock.timer))
 
     assert str(caught.value) == (
         "plugins.mine: Provider raised AttributeError: 'Provider' object has no attribute 'receiver' "

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.settings.kinds import INT, LONG, TEXT, Choice, Flag, Items, Ratio, Whole
+from odradek.settings.kinds import INT, LONG, TABLE, TEXT, Choice, Duration, Flag, Items, Number, Whole
 from odradek.settings.reading import changed, read_settings
 from odradek.settings.setting import Scope, section, setting
 from odradek.settings.start_values import start_values
+
+A_DURATION = "expected a duration such as 200ms, 30s, 5m, 2h or 7d, from 1s to 1h"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +29,14 @@ class Example:
 
     size: int = setting("size.bytes", Whole(LONG, 1), 100, "A size.", scope=Scope.BROKER)
     percent: int = setting("percent", Whole(INT, 0, 100), 50, "A bounded number.")
-    share: float = setting("share", Ratio(), 0.5, "A share.")
+    share: float = setting("share", Number(0, 1), 0.5, "A share.")
     enable: bool = setting("enable", Flag(), True, "A flag.")
     color: str = setting("color", Choice({"red": "r", "green": "g"}), "r", "A choice.")
     names: tuple[str, ...] = setting("names", Items(("a", "b")), ("a",), "A list.")
+    speed: float = setting("speed", Number(), 1.0, "A number without an upper bound.")
+    pause_ms: int = setting("pause", Duration(1_000, 3_600_000), 90_000, "A time with its unit.")
+    servers: tuple[str, ...] = setting("servers", Items(least=1, most=2), ("a",), "A bounded list.")
+    teams: Mapping[str, str] = setting("teams", TABLE, {}, "A table.")
     title: str | None = setting("title", TEXT, None, "A text.")
     waits_ms: int = setting("waits.ms", Whole(LONG), 60_000, "A time.", fallbacks=("waits.minutes",))
     secret: int = setting("at.run.time", Whole(INT), 1, "Not in the file.", in_file=False)
@@ -49,7 +56,7 @@ def test_an_empty_table_is_the_defaults() -> None:
 def test_values_are_read_as_toml_has_them_and_as_texts(as_text: bool) -> None:
     values: dict[str, object] = {
         "size.bytes": 5, "percent": 7, "share": 0.25, "enable": False, "color": "green",
-        "title": "x", "second.window.num": 3,
+        "title": "x", "second.window.num": 3, "speed": 2.5, "pause": "5 m", "teams.red": "alice",
     }  # fmt: skip
     if as_text:
         values = {key: str(value).lower() for key, value in values.items()}
@@ -60,7 +67,7 @@ def test_values_are_read_as_toml_has_them_and_as_texts(as_text: bool) -> None:
     table.finish()
     assert read == Example(
         size=5, percent=7, share=0.25, enable=False, color="g", names=("b", "a"), title="x",
-        second=Windows(count=3),
+        speed=2.5, pause_ms=300_000, teams={"red": "alice"}, second=Windows(count=3),
     )  # fmt: skip
 
 
@@ -75,6 +82,14 @@ def test_values_are_read_as_toml_has_them_and_as_texts(as_text: bool) -> None:
         ("enable", "perhaps", "expected true or false, found 'perhaps'"),
         ("color", "blue", "expected one of red, green, found 'blue'"),
         ("names", ["a", "c"], "expected a list of a, b, found 'a,c'"),
+        ("speed", -1, "expected a number from 0, found -1"),
+        ("speed", True, "expected a number from 0, found True"),
+        ("pause", 30, f"{A_DURATION}, found 30"),
+        ("pause", "30", f"{A_DURATION}, found '30'"),
+        ("pause", "2h", f"{A_DURATION}, found '2h'"),
+        ("servers", [], "expected one or more of texts, found ''"),
+        ("servers", ["a", "b", "c"], "expected at most 2 items, found 3"),
+        ("teams.red", 5, "expected a string, found 5"),
         ("title", 5, "expected a string, found 5"),
         ("first.window.num", 0, "expected a whole number from 1 to 2147483647, found 0"),
     ],

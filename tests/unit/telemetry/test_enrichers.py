@@ -8,7 +8,9 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker
+from odradek.otlp.labels import EncodedLabels
 from odradek.plugin import ConfigError, RequestContext
+from odradek.telemetry.client_labels import ClientLabels
 from odradek.telemetry.enrichers import SAMPLE, try_enricher
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.error_code import ErrorCode
@@ -35,6 +37,12 @@ def labels_of(data: bytes) -> dict[str, str]:
     return {attribute.key: attribute.value.string_value for attribute in entry.resource.attributes}
 
 
+def now(labels: object) -> EncodedLabels:
+    """Labels that do not come later."""
+    assert isinstance(labels, EncodedLabels)
+    return labels
+
+
 def test_labels_reach_the_receivers() -> None:
     broker = TelemetryBroker()
     broker.enrichers.register("one", Labeling(lambda context: {"client_id": str(context.client_id)}))
@@ -48,16 +56,16 @@ def test_labels_reach_the_receivers() -> None:
 def test_the_cluster_is_a_label_of_its_clients_and_of_no_others() -> None:
     enrichers = TelemetryBroker().enrichers
     relayed = replace(SAMPLE, connection=replace(SAMPLE.connection, cluster_id="far"))
-    nameless = enrichers.labels(b"A" * 16, SAMPLE)
+    nameless = enrichers.labels(ClientLabels(), b"A" * 16, SAMPLE)
     enrichers.cluster.cluster_id = "near"
 
     found = [
-        enrichers.labels(b"A" * 16, context, is_own=is_own)
+        enrichers.labels(ClientLabels(is_own=is_own), b"A" * 16, context)
         for context, is_own in ((SAMPLE, True), (SAMPLE, False), (relayed, True), (relayed, False))
     ]
 
     assert nameless is None
-    names = [None if each is None else each.encoded.rpartition(b"\n")[2] for each in found]
+    names = [each and now(each).encoded.rpartition(b"\n")[2] for each in found]
     assert names == [b"\x04near", None, b"\x03far", b"\x03far"]
 
 
@@ -135,7 +143,8 @@ def test_a_failing_or_invalid_enricher_is_left_out(answer: Callable[[RequestCont
 
     code = broker.push(told)
 
-    assert (code, labels_of(broker.receiver.payloads[0].data)) == (ErrorCode.NONE, {"team": "a"})
+    labels = {"team": "a", "labels_missing": "broken"}
+    assert (code, labels_of(broker.receiver.payloads[0].data)) == (ErrorCode.NONE, labels)
     assert [(stats.name, stats.exported, stats.failed) for stats in broker.enrichers.stats()] == [
         ("broken", 0, 1),
         ("fine", 1, 0),
@@ -204,11 +213,11 @@ def test_clients_with_the_same_label_names_share_them() -> None:
     broker = TelemetryBroker()
     broker.enrichers.register("one", constant(team="a", rack="r"))
 
-    answers = [broker.enrichers.labels(bytes([index]) * 16, broker.context()) for index in range(2)]
+    first, second = (
+        now(broker.enrichers.labels(ClientLabels(), bytes([index]) * 16, broker.context()))
+        for index in range(2)
+    )
 
-    first, second = answers
-    assert first is not None
-    assert second is not None
     assert first.keys is second.keys
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.plugin import Origin, TelemetryRecord
+from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.recent_origins import RecentOrigins
 from odradek.telemetry.record_source import Outcome, RecordSource
 from odradek.waiting.deferred import Deferred
@@ -47,6 +48,12 @@ class Team:
         return {"team": "east"}
 
 
+def labels_of(entrance: Entrance, came: TelemetryRecord) -> Labels:
+    found: list[list[Labels]] = []
+    entrance.broker.manager.enrichers.of_records([came], found.append)
+    return found[0][0]
+
+
 def record(number: int = 1, origin: Origin | None = None, received_ms: int = 5) -> TelemetryRecord:
     found = telemetry_record(payload(number), bytes([number]) * 16, push_request(received_ms=received_ms))
     found.origin = origin
@@ -58,7 +65,7 @@ def test_a_labeled_record_is_stored_as_it_came() -> None:
     entrance.broker.manager.enrichers.register("team", Team())
     came = record(origin=ORIGIN)
 
-    ready = entrance.source.prepared(came, entrance.source.labels(came))
+    ready = entrance.source.prepared(came, labels_of(entrance, came))
 
     assert ready is came
 
@@ -68,7 +75,7 @@ def test_a_record_without_labels_gets_those_of_this_host() -> None:
     entrance.broker.manager.enrichers.register("team", Team())
     came = replace(record(), labeled=False)
 
-    ready = entrance.source.prepared(came, entrance.source.labels(came))
+    ready = entrance.source.prepared(came, labels_of(entrance, came))
 
     assert resource_labels(ready.payload.data) == {"team": "east"}
     assert (ready.labeled, ready.source) == (True, "lines")

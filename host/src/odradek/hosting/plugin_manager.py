@@ -27,6 +27,7 @@ from odradek.hosting.requested_plugins import loaded, usable
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.later import Invalidates
 from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Reloadable
@@ -111,6 +112,11 @@ class HostPluginManager(pluggy.PluginManager):
             if source is not None:
                 self.give(name, source)
 
+    def modules(self) -> dict[str, str]:
+        """The names of the plugins that are not built in, by the modules of their hooks."""
+        found = (name for name, each in self.installed.items() if each.hooks and not each.builtin)
+        return {module_of(self.get_plugin(name)): name for name in found}
+
     def load(self, entry_point: EntryPoint) -> None:
         """Import and register one entry point; record a failure in `installed`."""
         name = entry_point.name
@@ -142,7 +148,9 @@ class HostPluginManager(pluggy.PluginManager):
 
     def owner(self, package: str) -> str:
         """The plugin that is in a package, or that is being imported; empty if there is none."""
-        owners = (name for name, plugin in self.list_name_plugin() if package_of(plugin) == package)
+        owners = (
+            name for name, plugin in self.list_name_plugin() if module_of(plugin).partition(".")[0] == package
+        )
         return next(owners, self.loading)
 
     def offers(self, name: str, hook: str, config: PluginConfig) -> tuple[object, ...]:
@@ -163,8 +171,9 @@ class HostPluginManager(pluggy.PluginManager):
             raise ConfigError(config.path, told) from error
         for offer in found:
             check_interface(offer, HOOKS[hook].types, config.path, hook)
-            if isinstance(offer, Reloadable):
-                check_interface(offer, (Reloadable,), config.path, hook)
+            for optional in (Reloadable, Invalidates):
+                if isinstance(offer, optional):
+                    check_interface(offer, (optional,), config.path, hook)
         return found
 
 
@@ -176,6 +185,11 @@ def remedy(error: BaseException, config: PluginConfig) -> str:
     if missing and isinstance(error, AttributeError | TypeError):
         return f"the table has no {missing}: give it a default, or raise ConfigError"
     return "raise ConfigError for a wrong table"
+
+
+def module_of(plugin: object) -> str:
+    """The name of a module, or of that of an object's class."""
+    return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
 
 
 def origin(entry_point: EntryPoint) -> tuple[str, str]:
@@ -200,12 +214,6 @@ def load_plugins(requested: Mapping[str, object] = NONE) -> HostPluginManager:
     manager.load_installed()
     manager.give_all(requested)
     return manager
-
-
-def package_of(plugin: Any) -> str:
-    """The outermost package of a plugin: a module, or an object of a class."""
-    module = plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__module__
-    return module.partition(".")[0]
 
 
 def trace(manager: HostPluginManager) -> None:

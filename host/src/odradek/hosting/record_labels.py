@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+import contextlib
 from collections.abc import Sequence
-from typing import Final
 
 from odradek.otlp.labeled_payload import PayloadLimits
-from odradek.otlp.labels import EncodedLabels
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Refused
+from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.labeled_record import labeled_record
 from odradek.wire.errors import WireError
 
-MAX_KNOWN: Final = 4_096
-"""Clients whose labels are remembered."""
-
 
 class RecordLabels:
-    """The labels for the records of one forwarder, on its thread.
-
-    Enrichers are asked once per client instance and connection, on the loop on which they are always called.
+    """The labels for the records of one forwarder, on its thread. Enrichers are asked on their own loop.
 
     Args:
         loop: The loop of the enrichers.
@@ -34,34 +28,44 @@ class RecordLabels:
         self.loop = loop
         self.enrichers = enrichers
         self.limits = limits
-        self.known: OrderedDict[tuple[bytes, str], EncodedLabels | None] = OrderedDict()
 
     async def label(self, records: Sequence[TelemetryRecord]) -> list[Refused]:
         """Label the records that are not labeled; return those that cannot be, with the reasons."""
+        unlabeled = [record for record in records if not record.labeled]
         refused = []
-        for record in records:
-            if record.labeled:
-                continue
+        found = await labels_of(unlabeled, self.enrichers, self.loop) if unlabeled else []
+        for record, labels in zip(unlabeled, found, strict=True):
             try:
-                ready = labeled_record(record, await self.labels(record), self.limits)
+                ready = labeled_record(record, labels, self.limits)
             except WireError as error:
                 refused.append(Refused(record, str(error)))
             else:
                 record.payload, record.labeled = ready.payload, True
         return refused
 
-    async def labels(self, record: TelemetryRecord) -> EncodedLabels | None:
-        """The labels of the client of a record; None without enrichers."""
-        key = record.payload.client_instance_id, record.context.connection.connection_id
-        if key in self.known:
-            self.known.move_to_end(key)
-            return self.known[key]
-        asking = asyncio.run_coroutine_threadsafe(self.ask(record), self.loop)
-        found = self.known[key] = await asyncio.wrap_future(asking)
-        if len(self.known) > MAX_KNOWN:
-            self.known.popitem(last=False)
-        return found
 
-    async def ask(self, record: TelemetryRecord) -> EncodedLabels | None:
-        """Ask the enrichers, on their loop."""
-        return self.enrichers.labels(record.payload.client_instance_id, record.context, is_own=False)
+async def labels_of(
+    records: Sequence[TelemetryRecord], enrichers: Enrichers, loop: asyncio.AbstractEventLoop
+) -> list[Labels]:
+    """The labels of records, which are asked for on another loop.
+
+    Args:
+        records: Those that have their labels get None.
+        enrichers: They are asked.
+        loop: Their loop.
+
+    Raises:
+        RuntimeError: Their loop has ended.
+    """
+    answer: asyncio.Future[list[Labels]] = asyncio.get_running_loop().create_future()
+
+    def reply(found: list[Labels]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop that asked has ended
+            answer.get_loop().call_soon_threadsafe(take, found)
+
+    def take(found: list[Labels]) -> None:
+        if not answer.done():
+            answer.set_result(found)
+
+    loop.call_soon_threadsafe(enrichers.of_records, records, reply)
+    return await answer

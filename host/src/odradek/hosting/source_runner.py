@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
-from odradek.otlp.labels import EncodedLabels
+from odradek.hosting.record_labels import labels_of
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
 from odradek.process.limits import new_loop
 from odradek.process.payload_workers import WorkerFailed
+from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.record_source import Outcome, RecordSource
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import Deferred
@@ -102,12 +103,12 @@ class HostIntake:
 
     async def ready(self, piece: Sequence[TelemetryRecord]) -> list[Ready]:
         """The records with their labels. Enrichers are asked on the host's loop."""
-        labels: Sequence[EncodedLabels | None] = [None] * len(piece)
+        labels: Sequence[Labels] = [None] * len(piece)
         if not all(record.labeled for record in piece):
-            labels = await self.on_host(partial(self.labels, piece))
+            labels = await labels_of(piece, self.entrance.manager.enrichers, self.host_loop)
         return [await self.prepared(record, each) for record, each in zip(piece, labels, strict=True)]
 
-    async def prepared(self, record: TelemetryRecord, labels: EncodedLabels | None) -> Ready:
+    async def prepared(self, record: TelemetryRecord, labels: Labels) -> Ready:
         """A record with its labels. A large one is opened by a worker process: protobuf's parser would keep
         the host's loop from running.
         """
@@ -145,15 +146,6 @@ class HostIntake:
             reply(error)  # which no frame of its traceback keeps
         else:
             reply(result)
-
-    def labels(self, piece: Iterable[TelemetryRecord]) -> list[EncodedLabels | None]:
-        """The labels of each record; clients on one connection are asked about once."""
-        known: dict[tuple[bytes, str], EncodedLabels | None] = {}
-        for record in piece:
-            key = key_of(record)
-            if not record.labeled and key not in known:
-                known[key] = self.entrance.labels(record)
-        return [known.get(key_of(record)) for record in piece]
 
     def take(self, ready: Sequence[Ready], settled: Callable[[list[Outcome | None]], None]) -> bool:
         """Store the records of a piece; call back with the outcome of each, None for a faulty one.
@@ -295,11 +287,6 @@ def pieces(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]
         piece.append(record)
     if piece:
         yield piece
-
-
-def key_of(record: TelemetryRecord) -> tuple[bytes, str]:
-    """The client instance and its connection: they have the same labels."""
-    return record.payload.client_instance_id, record.context.connection.connection_id
 
 
 def set_once(future: asyncio.Future[Any], result: object) -> None:

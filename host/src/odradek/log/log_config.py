@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.settings.kinds import BadElement, Choice, Flag, Items, Kind, Ratio, Special, Whole
+from odradek.settings.kinds import BadElement, Choice, Flag, Items, Kind, Number, Special, Whole
 from odradek.settings.reading import by_key, changed
 from odradek.settings.setting import Scope, setting
 from odradek.wire.compression import Codec
@@ -166,7 +166,7 @@ class LogConfig:
         "A log is due for compaction when a record has waited this long to be compacted.", unit="ms",
     )
     min_cleanable_dirty_ratio: float = _topic(
-        "min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", Ratio(), 0.5,
+        "min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", Number(0, 1), 0.5,
         "A log is due for compaction when this share of it has never been compacted.",
     )
     file_delete_delay_ms: int = _topic(

@@ -13,10 +13,10 @@ from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, ObservableGauge
-from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
 
 from odradek import __version__
+from odradek.meters.plugin_metrics import PluginMetrics, WithPlugins
 from odradek.metrics.cluster_name import ClusterName
 from odradek.metrics.metric import DECLARED, MetricRow
 from odradek.plugin.context_labels import CLUSTER_NAME
@@ -46,13 +46,18 @@ async def take(source: Iterable[MetricRow] | AsyncIterable[MetricRow]) -> dict[s
 
 
 class HostMeter:
-    """All metrics of a host, for one reader, with the name of the cluster. Create it on the host's loop."""
+    """All metrics of a host and its plugins, for one reader, with the name of the cluster. Create it on the
+    host's loop.
+    """
 
-    def __init__(self, read_rows: ReadRows, cluster: ClusterName, reader: MetricReader) -> None:
+    def __init__(
+        self, read_rows: ReadRows, cluster: ClusterName, reader: WithPlugins, modules: Mapping[str, str]
+    ) -> None:
         self.read_rows = read_rows
         self.cluster = cluster
         self.loop = asyncio.get_running_loop()
         self.rows: Mapping[str, list[MetricRow]] = {}
+        reader.plugins = PluginMetrics(modules, lambda: self.labels).collected
         resource = Resource({"service.name": "odradek", "service.version": __version__})
         self.provider = MeterProvider(metric_readers=[reader], resource=resource, shutdown_on_exit=False)
         self.offer_instruments()
@@ -89,7 +94,7 @@ class HostMeter:
         def observe(_options: CallbackOptions) -> Sequence[Observation]:
             found, labels = self.rows.get(name, ()), self.labels
             return [
-                Observation(row.value, {**row.attributes, **labels})
+                Observation(+row.value, {**row.attributes, **labels})  # +: protobuf takes no True for 1
                 for row in found
                 if not math.isnan(row.value)
             ]

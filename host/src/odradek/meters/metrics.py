@@ -58,6 +58,7 @@ PLUGINS.counter("pushes", "{push}", "Pushes passed to a plugin, or clients it la
 PLUGINS.counter("failures", "{push}", "Pushes for which a plugin raised an exception", "failed")
 PLUGINS.counter("slow", "{push}", "Pushes for which a plugin blocked the loop")
 PLUGINS.counter("dropped", "{push}", "Pushes without room in the queue of a plugin's thread")
+PLUGINS.counter("unlabeled", "{push}", "Pushes without the labels of a plugin, late or not to be had")
 PLUGINS.gauge("queued", "{push}", "Pushes that wait for a plugin's thread", lambda _, queued: queued)
 
 PUSHES = Metrics[PushAccounts]("odradek.push")
@@ -120,9 +121,9 @@ def plugin_rows(plugins: Iterable[PluginStats], queued: Mapping[str, int]) -> It
     for stats in plugins:
         by_name.setdefault(stats.name, []).append(stats)
     for name, all_stats in by_name.items():
-        counts = [(each.exported, each.failed, each.slow, each.dropped) for each in all_stats]
-        exported, failed, slow, dropped = map(sum, zip(*counts, strict=True))
-        of_all = PluginStats(name, exported, failed, slow, dropped)
+        counts = [(each.exported, each.failed, each.slow, each.dropped, each.unlabeled) for each in all_stats]
+        exported, failed, slow, dropped, unlabeled = map(sum, zip(*counts, strict=True))
+        of_all = PluginStats(name, exported, failed, slow, dropped, unlabeled)
         yield from PLUGINS.rows(of_all, queued.get(name, 0), plugin=name)
 
 

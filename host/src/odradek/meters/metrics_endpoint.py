@@ -12,11 +12,16 @@ from odradek.meters.health import Probe
 from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 from odradek.meters.metrics_server import MetricsServer, ReadObjects, guarded, with_health, with_pages
 from odradek.meters.metrics_settings import MetricsAddress
+from odradek.meters.plugin_metrics import WithPlugins
 from odradek.metrics.cluster_name import ClusterName
 from odradek.net.listener_tls import ListenerTls
 from odradek.plugin.config import ConfigError
 
 CLOSE_TIMEOUT_S = 5
+
+
+class ScrapeReader(WithPlugins, PrometheusMetricReader):
+    """OpenTelemetry's reader, with the metrics of plugins."""
 
 
 class MetricsEndpoint:
@@ -26,6 +31,7 @@ class MetricsEndpoint:
         address: The address.
         read_rows: The current values.
         cluster: A label of all.
+        modules: The names of the plugins, by module.
         probes: By path.
         trouble: What a probe that passes names.
         token: The bearer token that a client must send; None if it needs none.
@@ -41,6 +47,7 @@ class MetricsEndpoint:
         address: MetricsAddress,
         read_rows: ReadRows,
         cluster: ClusterName,
+        modules: Mapping[str, str],
         probes: Mapping[str, Probe],
         trouble: Probe,
         token: str | None = None,
@@ -48,8 +55,8 @@ class MetricsEndpoint:
         pages: Mapping[str, ReadObjects] | None = None,
     ) -> None:
         registry = prometheus_client.CollectorRegistry()
-        reader = PrometheusMetricReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
-        self.meter = HostMeter(read_rows, cluster, reader)
+        reader = ScrapeReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
+        self.meter = HostMeter(read_rows, cluster, reader, modules)
         app = with_pages(prometheus_client.make_wsgi_app(registry), pages or {})
         try:
             protected = app if token is None else guarded(app, token)

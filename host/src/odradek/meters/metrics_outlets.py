@@ -6,6 +6,7 @@ Their modules take 0.1 s each to import, so they are only imported if they are n
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from odradek.meters.health import LoopProbe, Probe, probes
@@ -28,6 +29,7 @@ class MetricsOutlets:
     Args:
         read_rows: The current values.
         cluster: A label of all.
+        modules: The names of the plugins, by the modules of their hooks.
         not_ready: Why load balancers should send no clients here, other than that the process stops; None
             if they should. Called on other threads.
         not_alive: Why the process counts as dead, other than that its loop does not answer; None if it does
@@ -41,6 +43,7 @@ class MetricsOutlets:
         self,
         read_rows: ReadRows,
         cluster: ClusterName,
+        modules: Mapping[str, str],
         not_ready: Probe,
         not_alive: Probe = lambda: None,
         trouble: Probe = lambda: None,
@@ -49,6 +52,7 @@ class MetricsOutlets:
     ) -> None:
         self.read_rows = read_rows
         self.cluster = cluster
+        self.modules = modules
         self.not_ready = not_ready
         self.not_alive = not_alive
         self.trouble = trouble
@@ -81,7 +85,7 @@ class MetricsOutlets:
         self.loop_probe = loop_probe = LoopProbe()
         checks = probes(lambda: loop_probe.problem() or self.not_alive(), self.readiness)
         self.endpoint = MetricsEndpoint(
-            address, self.read_rows, self.cluster, checks, self.trouble, token, tls, pages
+            address, self.read_rows, self.cluster, self.modules, checks, self.trouble, token, tls, pages
         )
 
     def push_to(self, settings: MetricsPushSettings) -> None:
@@ -90,7 +94,7 @@ class MetricsOutlets:
             return
         from odradek.meters.metrics_push import MetricsPush
 
-        self.push = MetricsPush(settings, self.read_rows, self.cluster)
+        self.push = MetricsPush(settings, self.read_rows, self.cluster, self.modules)
 
     async def close(self, timeout_s: float) -> None:
         """Push the last values within the time, and close the endpoint."""

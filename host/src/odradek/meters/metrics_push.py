@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
 
 from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 from odradek.meters.metrics_settings import ENDPOINT, MetricsPushSettings
+from odradek.meters.plugin_metrics import WithPlugins
 from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.config import ConfigError
 
@@ -33,6 +36,10 @@ def exporter(settings: MetricsPushSettings) -> MetricExporter:
     )
 
 
+class PushReader(WithPlugins, PeriodicExportingMetricReader):
+    """OpenTelemetry's reader, with the metrics of plugins."""
+
+
 class MetricsPush:
     """Pushes every ``metrics.otlp.interval.ms``, on its own thread, and once more at the end.
 
@@ -40,11 +47,15 @@ class MetricsPush:
         ConfigError: The exporter is not installed.
     """
 
-    def __init__(self, settings: MetricsPushSettings, read_rows: ReadRows, cluster: ClusterName) -> None:
-        reader = PeriodicExportingMetricReader(
-            exporter(settings), settings.interval_ms, cardinality_limits=CARDINALITY_LIMITS
-        )
-        self.meter = HostMeter(read_rows, cluster, reader)
+    def __init__(
+        self,
+        settings: MetricsPushSettings,
+        read_rows: ReadRows,
+        cluster: ClusterName,
+        modules: Mapping[str, str],
+    ) -> None:
+        reader = PushReader(exporter(settings), settings.interval_ms, cardinality_limits=CARDINALITY_LIMITS)
+        self.meter = HostMeter(read_rows, cluster, reader, modules)
 
     def close(self, timeout_s: float) -> None:
         """Push the current values within the time limit; blocks, so call it in a thread."""

@@ -41,6 +41,7 @@ from odradek.plugin.context_labels import (
 )
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.label_names import distinct_names, label_name
+from odradek.plugin.later import LABELS_MISSING, Invalidates, Later
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
 from odradek.plugin.protocols import (
@@ -77,6 +78,7 @@ __all__ = [
     "CONTEXT_LABELS",
     "DEFAULT",
     "DEFAULT_LABELS",
+    "LABELS_MISSING",
     "LAG_SOURCE",
     "UNKNOWN",
     "AclOperation",
@@ -102,6 +104,8 @@ __all__ = [
     "Enricher",
     "Forwarder",
     "Intake",
+    "Invalidates",
+    "Later",
     "Listens",
     "NotWritten",
     "Origin",

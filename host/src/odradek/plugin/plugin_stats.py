@@ -26,6 +26,8 @@ class PluginStats:
     """Calls that took longer than ``plugin.slow.ms``."""
     dropped: int = 0
     """Pushes for which the queue of a receiver with a thread of its own had no room."""
+    unlabeled: int = 0
+    """Pushes that went without the labels of an enricher: it had not answered in time, or failed."""
     last_error: str | None = None
     failures: SampledLog = field(default_factory=lambda: SampledLog(log))
     slow_calls: SampledLog = field(default_factory=lambda: SampledLog(log))

@@ -8,8 +8,9 @@ Guarantees of the host, for every kind:
 2. An exception of a plugin is logged and counted under the plugin's name. The client still gets its answer
    and the other plugins still get the push.
 3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop,
-   one call at a time: they must not block. Calls longer than ``plugin.slow.ms`` are counted and logged under
-   the plugin's name; a receiver or exporter with too many of them gets a thread of its own.
+   one call at a time: they must not block, unless an enricher says that it does. Calls longer than
+   ``plugin.slow.ms`` are counted and logged under the plugin's name; a receiver or exporter with too many
+   of them gets a thread of its own.
 4. A `Forwarder` runs on its own event loop and thread, so it delays nothing else.
 """
 
@@ -21,6 +22,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
+from odradek.plugin.later import Later
 from odradek.plugin.payload import ClientTelemetryPayload
 
 LAG_SOURCE: Final = "lag"
@@ -64,13 +66,22 @@ class ClientTelemetryExporterProvider(Protocol):
 
 @runtime_checkable
 class Enricher(Protocol):
-    """Labels the metrics of a client with facts that the host knows about it."""
+    """Labels the metrics of a client with facts that the host, or another system, knows about it.
 
-    def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
+    An enricher may have two attributes: ``blocks = True`` if `labels` waits for something, so that it is
+    called on threads of its own, several calls at a time; ``ttl_ms``, how long labels are good, in
+    milliseconds: at the first push after that the enricher is asked again. It may be `Invalidates`, too.
+
+    A push waits for late labels no longer than ``plugin.labels.wait.ms``. Then it goes on with the labels
+    that are known, and with the label ``labels_missing``, which names the plugins whose labels are missing.
+    """
+
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str] | Later:
         """The Resource attributes to set; they replace the client's own attributes of the same names.
 
-        Called once per client instance and connection; the host caches the result. Called once more when the
-        host starts, for a sample client, to check the types.
+        Called once per client instance and connection; the host remembers the labels. It asks again after an
+        exception, at the first push after ten seconds. Called once more when the host starts, for a sample
+        client, to check the types, unless the enricher blocks.
         """
 
 

@@ -37,7 +37,7 @@ def check(config: HostConfig) -> list[str]:
         quota_callback(plugins)
         chosen_writer(config.spool, plugins)
         chosen_authorizer(config.authorizer, plugins, clock)
-        register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock))
+        register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock, Timer()))
         for plugin in plugins:
             check_totals(plugin)
         check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, clock), {})

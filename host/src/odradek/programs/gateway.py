@@ -283,8 +283,7 @@ class Gateway:
         cluster = self.spine.cluster
         if state.cluster_id is not None and state.cluster_id != cluster.cluster_id:
             cluster.cluster_id = state.cluster_id
-            for instance in self.telemetry.instances():
-                instance.drop_labels()
+            self.plugins.enrichers.changes.note(None)
 
     def unreachable(self) -> str | None:
         """Why no client can reach a broker here; None if they can."""

@@ -147,8 +147,7 @@ class Reloader:
                 extra={"plugin": change.name},
             )
             return False
-        for instance in self.telemetry.instances():
-            instance.drop_labels()
+        self.plugins.enrichers.changes.note(None)
         return True
 
 

@@ -94,10 +94,13 @@ class Spine:
         self.certificates = Certificates(config, self.clock, self.timer, self.file_threads.offload)
         self.forwarders: list[ForwarderRunner] = []
         """Filled by the part that has them."""
+        self.modules: dict[str, str] = {}
+        """The names of the plugins, by module. Filled by the part that has them."""
         self.trouble = trouble or partial(problem_of, self.forwarders)
         self.outlets = MetricsOutlets(
             read_rows or self.metric_rows,
             self.cluster,
+            self.modules,
             self.not_ready,
             not_alive,
             self.trouble,

@@ -1,1 +1,58 @@
-"""Declared settings: each key has one declaration, from which everything else is derived."""
+"""Declared settings: each key has one declaration, from which everything else is derived.
+
+A plugin declares the keys of its table as the host does::
+
+    from dataclasses import dataclass
+    from odradek.plugin import PluginConfig, hookimpl
+    from odradek.settings import Duration, Whole, declare, read_settings
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class CmdbSettings:
+        timeout_ms: int = declare("timeout", Duration(100, 60_000), 2_000, "Time for one question.")
+        retries: int = declare("retries", Whole(bound=10), 3, "Further attempts.", unit="attempts")
+
+    @hookimpl
+    def odradek_enricher(config: PluginConfig) -> CmdbEnricher:
+        return CmdbEnricher(read_settings(CmdbSettings, config))
+"""
+
+from __future__ import annotations
+
+from odradek.settings.kinds import (
+    FILE,
+    INT,
+    LONG,
+    TABLE,
+    TEXT,
+    Choice,
+    Duration,
+    Flag,
+    Items,
+    Kind,
+    Number,
+    Special,
+    Whole,
+)
+from odradek.settings.reading import Checked, read_settings
+from odradek.settings.setting import section
+from odradek.settings.setting import setting as declare
+
+__all__ = [
+    "FILE",
+    "INT",
+    "LONG",
+    "TABLE",
+    "TEXT",
+    "Checked",
+    "Choice",
+    "Duration",
+    "Flag",
+    "Items",
+    "Kind",
+    "Number",
+    "Special",
+    "Whole",
+    "declare",
+    "read_settings",
+    "section",
+]

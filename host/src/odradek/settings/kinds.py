@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from odradek.wire.limits import INT32_MAX, INT64_MAX
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 LARGEST = {ConfigType.SHORT: 2**15 - 1, ConfigType.INT: INT32_MAX, ConfigType.LONG: INT64_MAX}
 LIST_SEPARATOR = re.compile(r"\s*,\s*")
+UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+DURATION = re.compile(r"([0-9]{1,12}) *(ms|s|m|h|d)")
 
 
 class BadElement(ValueError):
@@ -92,8 +95,11 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """A number from 0 to 1."""
+class Number:
+    """A number in ``least..most``, which need not be whole."""
+
+    least: float = 0
+    most: float = math.inf
 
     @property
     def type(self) -> ConfigType:
@@ -101,25 +107,66 @@ class Ratio:
 
     @property
     def shape(self) -> str:
-        return "number, 0 to 1"
+        return f"number, {between(self.least, self.most)}"
 
     def read(self, table: PluginConfig, key: str) -> float:
         value = table.value(key)
         try:
-            return self.parse(str(value))
+            return self.parse("" if isinstance(value, bool) else str(value))
         except ValueError:
-            raise table.error(key, f"expected a number from 0 to 1, found {value!r}") from None
+            bounds = "from " + between(self.least, self.most).removeprefix("from ")
+            raise table.error(key, f"expected a number {bounds}, found {value!r}") from None
 
     def parse(self, text: str) -> float:
         try:
             value = float(text.strip())
         except ValueError:
             raise ValueError("Not a number of type DOUBLE") from None
-        check_range(value, 0, 1)
+        check_range(value, self.least, self.most)
         return value
 
     def text(self, value: float) -> str:
         return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A time with its unit, such as ``200ms``, ``30s``, ``5m``, ``2h`` or ``7d``; the value is in
+    milliseconds.
+    """
+
+    least_ms: int = 0
+    most_ms: int = INT64_MAX
+
+    @property
+    def type(self) -> ConfigType:
+        return ConfigType.LONG
+
+    @property
+    def shape(self) -> str:
+        most = math.inf if self.most_ms == INT64_MAX else self.text(self.most_ms)
+        return f"duration, {between(self.text(self.least_ms), most)}"
+
+    def read(self, table: PluginConfig, key: str) -> int:
+        value = table.value(key)
+        try:
+            return self.parse(value if isinstance(value, str) else "")
+        except ValueError:
+            bounds = self.shape.removeprefix("duration, ").removeprefix("from ")
+            example = "such as 200ms, 30s, 5m, 2h or 7d"
+            raise table.error(key, f"expected a duration {example}, from {bounds}, found {value!r}") from None
+
+    def parse(self, text: str) -> int:
+        found = DURATION.fullmatch(text.strip())
+        if found is None:
+            raise ValueError("Not a duration")
+        value = int(found[1]) * UNITS_MS[found[2]]
+        check_range(value, self.least_ms, self.most_ms)
+        return value
+
+    def text(self, value: int) -> str:
+        unit = next(unit for unit, unit_ms in reversed(UNITS_MS.items()) if not value % unit_ms)
+        return f"{value // UNITS_MS[unit] if value else 0}{unit if value else 'ms'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +228,8 @@ class Items:
     """The allowed words; empty if all words are allowed."""
     least: int = 0
     """The smallest number of words."""
+    most: int | None = None
+    """The largest number of words; None if there is none."""
     collect: Callable[[Sequence[str]], Collection[str]] = tuple
 
     @property
@@ -193,9 +242,12 @@ class Items:
 
     def read(self, table: PluginConfig, key: str) -> Collection[str]:
         items = table.texts(key)
+        if self.most is not None and len(items) > self.most:
+            raise table.error(key, f"expected at most {self.most} items, found {len(items)}")
         if len(items) < self.least or (self.choices and not set(items) <= set(self.choices)):
             some = "one or more of" if self.least else "a list of"
-            raise table.error(key, f"expected {some} {', '.join(self.choices)}, found {','.join(items)!r}")
+            words = ", ".join(self.choices) or "texts"
+            raise table.error(key, f"expected {some} {words}, found {','.join(items)!r}")
         return self.collect(items)
 
     def parse(self, text: str) -> Collection[str]:
@@ -213,6 +265,16 @@ def printed(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
+def pairs(table: Mapping[str, str]) -> str:
+    """Return a table as ``name=text`` with commas."""
+    return ",".join(f"{name}={text}" for name, text in table.items())
+
+
+def between(least: object, most: object) -> str:
+    """Return bounds in words."""
+    return f"from {least}" if most == math.inf else f"{least} to {most}"
+
+
 def stripped(text: str) -> str:
     """Return a text without surrounding blanks."""
     return text.strip()
@@ -222,7 +284,7 @@ def stripped(text: str) -> str:
 class Special:
     """A value with its own form."""
 
-    type: ConfigType
+    type: ConfigType = ConfigType.STRING
     shape: str
     read: Callable[[PluginConfig, str], Any]
     parse: Callable[[str], Any] = stripped
@@ -231,6 +293,9 @@ class Special:
 
 INT, LONG = ConfigType.INT, ConfigType.LONG
 TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
+FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.file)
+TABLE = Special(type=ConfigType.STRING, shape="table of texts", read=PluginConfig.table, text=pairs)
+"""Read also if the table is absent: its keys are known then."""
 
 
 def check_range(value: float, least: float, most: float) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.settings.kinds import TABLE
 from odradek.settings.setting import Section, Setting, declared, sections
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ def read_settings(kind: Callable[..., T], table: PluginConfig, within: Section |
     values: dict[str, Any] = {}
     for name, each in declared(kind).items():
         key = within.prefix + each.name if within else each.name
-        if each.in_file and table.value(key) is not None:
+        if each.in_file and (each.kind is TABLE or table.value(key) is not None):
             values[name] = each.kind.read(table, key)
     for name, part in sections(kind).items():
         values[name] = read_settings(part.type, table, part)

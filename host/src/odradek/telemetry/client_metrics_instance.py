@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from odradek.otlp.labels import EncodedLabels
 from odradek.otlp.protobuf_bytes import NotOtlp
 from odradek.otlp.push_bytes import body_start
+from odradek.telemetry.client_labels import ClientLabels
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.subscription_id import subscription_id
@@ -46,11 +46,11 @@ class ClientMetricsInstance:
     expiry: TimerTask | None = None
     last_connection_id: str = ""
     """The connection of the last request; expiry forgets it."""
-    labels: EncodedLabels | None = None
+    labels: ClientLabels | None = None
     """The labels of the connection below."""
     labels_connection_id: str | None = None
     """None until the first push."""
-    other_labels: dict[str, EncodedLabels | None] | None = None
+    other_labels: dict[str, ClientLabels] | None = None
     """Labels by connection, for the rare client that has several."""
     resource: bytes = b""
     """The Resource of the last push, serialized and with its labels."""
@@ -91,7 +91,13 @@ class ClientMetricsInstance:
             if resource != self.resource and len(resource) <= MAX_RESOURCE_BYTES:
                 self.resource = resource
 
-    def remember_labels(self, connection_id: str, labels: EncodedLabels | None) -> None:
+    def labels_on(self, connection_id: str) -> ClientLabels | None:
+        """The enrichers' labels for a connection; None if they are not remembered."""
+        if connection_id == self.labels_connection_id:
+            return self.labels
+        return None if self.other_labels is None else self.other_labels.get(connection_id)
+
+    def remember_labels(self, connection_id: str, labels: ClientLabels) -> None:
         """Remember the enrichers' labels for a connection."""
         if self.labels_connection_id is None:
             self.labels_connection_id, self.labels = connection_id, labels

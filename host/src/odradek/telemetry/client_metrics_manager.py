@@ -12,13 +12,13 @@ from typing import Final
 
 from odradek.metrics.metric import MetricRow
 from odradek.otlp.labeled_payload import MAX_FIELDS
-from odradek.otlp.labels import EncodedLabels
 from odradek.otlp.protobuf_fields import TooMuchWork
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_instance_ids import RESERVED_UUIDS, new_client_instance_id
 from odradek.telemetry.client_instances import ClientInstances
+from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.enrichers import Enrichers
@@ -31,7 +31,7 @@ from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.waiting.clock import Clock, Timer
-from odradek.waiting.deferred import Deferred, offload_inline
+from odradek.waiting.deferred import Deferred, after, offload_inline
 from odradek.wire.compression import Codec, TooLarge, decompress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -265,11 +265,22 @@ class ClientMetricsManager:
         context: RequestContext,
         refused: ErrorCode,
     ) -> Acceptance | Deferred[Acceptance]:
-        """Open the payload, here if it is small. ``refused``: the answer to a push that is kept anyway."""
-        started_ns = self.monotonic_ns()
-        labels = self.labels(instance, context)
-        outcome: bytes | WireError | None
+        """Open the payload once labels are known. ``refused``: the answer to a push that is kept anyway."""
         self.accounts.waiting += 1
+        labels = self.enrichers.of_client(instance, context)
+        return after(labels, partial(self.open_labeled, instance, request, context, refused))
+
+    def open_labeled(
+        self,
+        instance: ClientMetricsInstance,
+        request: PushTelemetryRequest,
+        context: RequestContext,
+        refused: ErrorCode,
+        labels: Labels,
+    ) -> Acceptance | Deferred[Acceptance]:
+        """Open the payload and set the labels, here if it is small."""
+        started_ns = self.monotonic_ns()
+        outcome: bytes | WireError | None
         try:
             raw = self.small(request)
             outcome = None if raw is None else label(raw, labels, self.inline_limits)
@@ -300,20 +311,6 @@ class ClientMetricsManager:
                     return None
                 raise
         return raw if len(raw) <= self.inline_bytes else None
-
-    def labels(self, instance: ClientMetricsInstance, context: RequestContext) -> EncodedLabels | None:
-        """The enrichers' labels for the client on this connection, asked for once."""
-        connection_id = context.connection.connection_id
-        if connection_id == instance.labels_connection_id:
-            return instance.labels
-        if self.enrichers.is_empty:
-            return None
-        others = instance.other_labels
-        if others is not None and connection_id in others:
-            return others[connection_id]
-        labels = self.enrichers.labels(instance.client_instance_id, context)
-        instance.remember_labels(connection_id, labels)
-        return labels
 
     def opened(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple
 
 from odradek.findings.incidents import GROUP_JOINS, GROUP_LEAVES, GROUP_REJOINS, LOST, UNKNOWN_TOPICS
@@ -22,11 +23,13 @@ from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
+from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import Goodbyes, Seen
 from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
 from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.waiting.deferred import after
 from odradek.wire.errors import WireError
 
 SOURCE_NAME: Final = "incidents"
@@ -313,13 +316,17 @@ class Incidents:
             observed=seen.observed,
             labeled=False,
         )
+        after(manager.enrichers.of_client(instance, seen.context), partial(self.store, record))
+        return instance.push_interval_ms
+
+    def store(self, record: TelemetryRecord, labels: Labels) -> None:
+        """Label and store a record of a client that has others."""
         try:
-            ready = labeled_record(record, manager.labels(instance, seen.context), manager.limits)
+            ready = labeled_record(record, labels, self.source.manager.limits)
         except WireError as error:
             self.source.reject(error)
         else:
             self.source.take(ready)
-        return instance.push_interval_ms
 
     def lost(self, seen: Seen, why: str) -> None:
         """Tell that a client is lost; see `Goodbyes`."""

@@ -95,7 +95,7 @@ class RecordSource:
             observed=True,
             labeled=False,
         )
-        self.bring(record, self.manager.labels(instance, context))
+        after(self.manager.enrichers.of_client(instance, context), partial(self.bring, record))
 
     def bring(self, record: TelemetryRecord, labels: EncodedLabels | None) -> None:
         """Label and store a record that the host made. One that cannot be stored is lost and counted."""
@@ -105,10 +105,6 @@ class RecordSource:
             self.reject(error)
         else:
             self.take(ready)
-
-    def labels(self, record: TelemetryRecord) -> EncodedLabels | None:
-        """The enrichers' labels for a record that has none, of a client of some cluster."""
-        return self.manager.enrichers.labels(record.payload.client_instance_id, record.context, is_own=False)
 
     def prepared(self, record: TelemetryRecord, labels: EncodedLabels | None) -> TelemetryRecord:
         """The record with its labels, checked: it is within the limits of a push. Call on any thread.

@@ -119,6 +119,12 @@ class TelemetryConfig:
         "How many times `plugin.slow.ms` the slow calls of one minute may take before a receiver or exporter "
         "is moved from the event loop to a thread of its own; `0`: it stays.",
     )
+    labels_wait_ms: int = setting(
+        "plugin.labels.wait.ms", Whole(INT, 0, 60_000), 100,
+        "How long a push waits for labels that an enricher finds later, with its connection; then it goes on "
+        "with the labels that are known, and `labels_missing` names the plugins whose labels are missing.",
+        unit="ms",
+    )
     thread_queue_max_bytes: int = setting(
         "plugin.thread.queue.max.bytes", Whole(INT, 1), 16 << 20,
         "Largest size of the pushes that wait for a plugin with a thread of its own; further pushes are not "

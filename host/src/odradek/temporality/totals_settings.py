@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from odradek.plugin import PluginConfig
+from odradek.plugin import LABELS_MISSING, PluginConfig
 from odradek.temporality.counts import Limits
 
 DELTA: Final = "delta"
@@ -33,7 +33,7 @@ class TotalsSettings:
     file_key: str = "totals.file"
     """The key of the file, from the top of the configuration."""
     limits: Limits = field(default_factory=Limits)
-    ignored_attributes: tuple[str, ...] = ()
+    ignored_attributes: tuple[str, ...] = (LABELS_MISSING,)
     """Attributes of Resources that the host's enrichers set. A series stays the same if they change."""
 
 
@@ -74,5 +74,5 @@ def read_cumulative(config: PluginConfig) -> TotalsSettings:
             max_bytes=config.integer("totals.max.bytes", usual.max_bytes, least=1 << 20),
             retain_ms=config.integer("totals.retain.ms", usual.retain_ms, least=usual.linger_ms),
         ),
-        ignored_attributes=tuple(config.texts("totals.ignored.attributes")),
+        ignored_attributes=(*config.texts("totals.ignored.attributes"), LABELS_MISSING),
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
-from odradek.plugin import PluginConfig
+from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import INT, Choice, Flag, Special, Whole, declare
+from odradek.settings import read_settings as read_declared
 from odradek_kafka.client_options import read_client_options
 from odradek_kafka.topic_names import TopicTemplate, read_template
 
@@ -31,48 +34,6 @@ class Key(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaSettings:
-    """One cluster and its topics."""
-
-    options: Mapping[str, str] = field(repr=False)
-    """All options of librdkafka. May hold secrets."""
-    topic: TopicTemplate = field(default_factory=lambda: TopicTemplate(DEFAULT_TOPIC))
-    topic_max_count: int = 32
-    """Limit of topics that values of the label create, besides the one for ``other``."""
-    topic_create: bool = True
-    topic_partitions: int = -1
-    """-1 is the broker's default (KIP-464), here and for the replication factor."""
-    topic_replication_factor: int = -1
-    liveness_topic: str | None = None
-    encoding: Encoding = Encoding.PROTO
-    key: Key = Key.CLIENT_INSTANCE_ID
-    deliver_timeout_ms: int = 30_000
-    """The host cancels a call of ``deliver`` after this time."""
-
-
-def read_settings(config: PluginConfig) -> KafkaSettings:
-    """Read the table, which has ``bootstrap.servers``.
-
-    Raises:
-        ConfigError: A value is invalid; names the key.
-    """
-    deliver_timeout_ms = config.integer("deliver.timeout.ms", 30_000, least=1)
-    topic = template(config)
-    return KafkaSettings(
-        topic=topic,
-        topic_max_count=config.integer("topic.max.count", 32, least=1, most=1000),
-        topic_create=config.boolean("topic.create", default=True),
-        topic_partitions=broker_default(config, "topic.partitions", 10_000),
-        topic_replication_factor=broker_default(config, "topic.replication.factor", 32_767),
-        liveness_topic=liveness_topic(config, topic),
-        encoding=Encoding(config.choice("encoding", Encoding.PROTO, list(Encoding))),
-        key=Key(config.choice("key", Key.CLIENT_INSTANCE_ID, list(Key))),
-        deliver_timeout_ms=deliver_timeout_ms,
-        options=read_client_options(config, servers(config), deliver_timeout_ms),
-    )
-
-
 def servers(config: PluginConfig, key: str = "bootstrap.servers") -> str:
     """Read the addresses of a cluster: ``host:port``, several with commas."""
     found = config.texts(key)
@@ -81,32 +42,106 @@ def servers(config: PluginConfig, key: str = "bootstrap.servers") -> str:
     return ",".join(found)
 
 
-def template(config: PluginConfig) -> TopicTemplate:
+def template(config: PluginConfig, key: str = "topic") -> TopicTemplate:
+    """Read the name of a topic, with a label in it or without."""
     try:
-        return read_template(config.text("topic", DEFAULT_TOPIC) or "")
+        return read_template(config.text(key, DEFAULT_TOPIC) or "")
     except ValueError as error:
-        raise config.error("topic", str(error)) from None
+        raise config.error(key, str(error)) from None
 
 
-def liveness_topic(config: PluginConfig, topic: TopicTemplate) -> str | None:
-    """Read the name of the liveness topic, which must differ from all topics of pushes."""
-    text = config.text("liveness.topic")
-    if text is None:
-        return None
-    try:
-        found = read_template(text)
-    except ValueError as error:
-        raise config.error("liveness.topic", str(error)) from None
+def liveness_topic(config: PluginConfig, key: str) -> str:
+    """Read the name of the liveness topic, which has no label in it."""
+    found = template(config, key)
     if found.label is not None:
-        raise config.error("liveness.topic", f"expected a topic name, found {text!r}")
-    if topic.can_be(text):
-        raise config.error("liveness.topic", f"expected a topic that no push goes to, found {text!r}")
-    return text
+        raise config.error(key, f"expected a topic name, found {config.text(key)!r}")
+    return config.text(key) or ""
 
 
-def broker_default(config: PluginConfig, key: str, most: int) -> int:
-    """Read a number from 1 to ``most``, or -1."""
-    number = config.integer(key, -1, least=-1, most=most)
-    if number == 0:
-        raise config.error(key, f"expected 1 to {most}, or -1 for the broker's default, found 0")
-    return number
+@dataclass(frozen=True, slots=True)
+class BrokerDefault:
+    """Reads a number from 1 to ``most``, or -1 for the broker's default (KIP-464)."""
+
+    most: int
+
+    def __call__(self, config: PluginConfig, key: str) -> int:
+        number = config.integer(key, -1, least=-1, most=self.most)
+        if number == 0:
+            raise config.error(key, f"expected 1 to {self.most}, or -1 for the broker's default, found 0")
+        return number
+
+
+SERVERS: Final = Special(shape="`HOST:PORT`, several with commas", read=servers)
+PARTITIONS: Final = Special(shape="integer, 1 to 10000, or -1", read=BrokerDefault(10_000))
+REPLICATION: Final = Special(shape="integer, 1 to 32767, or -1", read=BrokerDefault(32_767))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSettings:
+    """One cluster and its topics."""
+
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """All options of librdkafka. May hold secrets."""
+    deliver_timeout_ms: int = 30_000
+    """The host cancels a call of ``deliver`` after this time."""
+    # fmt: off
+    bootstrap_servers: str | None = declare(
+        "bootstrap.servers", SERVERS, None,
+        "The cluster; may be the host's own listener.", unset="none: the plugin is inactive",
+    )
+    topic: TopicTemplate = declare(
+        "topic", Special(shape="text", read=template), TopicTemplate(DEFAULT_TOPIC),
+        "A name, or a name with one label in it, see below.", unset=f"`{DEFAULT_TOPIC}`",
+    )
+    topic_max_count: int = declare(
+        "topic.max.count", Whole(INT, 1, 1_000), 32,
+        "Limit of topics that label values create; further values share one more topic, named with `other` "
+        "instead of the label.", unit="topics",
+    )
+    topic_create: bool = declare(
+        "topic.create", Flag(), True,
+        "Whether missing topics are created; if the cluster forbids it, create them yourself.",
+    )
+    topic_partitions: int = declare(
+        "topic.partitions", PARTITIONS, -1, "Partitions of created topics; -1 is the broker's default.",
+        unit="partitions",
+    )
+    topic_replication_factor: int = declare(
+        "topic.replication.factor", REPLICATION, -1,
+        "Replication factor of created topics; -1 is the broker's default.", unit="replicas",
+    )
+    liveness_topic: str | None = declare(
+        "liveness.topic", Special(shape="text", read=liveness_topic), None,
+        "A compacted topic with one record per client instance, see below.", unset="none",
+    )
+    encoding: Encoding = declare(
+        "encoding", Choice({each.value: each for each in Encoding}), Encoding.PROTO,
+        "A serialized MetricsData, unchanged, or OTLP/JSON.",
+    )
+    key: Key = declare(
+        "key", Choice({each.value: each for each in Key}), Key.CLIENT_INSTANCE_ID,
+        "The key of a record: 22 characters as Kafka prints the id, the client id, or none.",
+    )
+    # fmt: on
+
+    def check(self) -> None:
+        """Refuse a liveness topic that pushes go to.
+
+        Raises:
+            ConfigError: They may.
+        """
+        text = self.liveness_topic
+        if text is not None and self.topic.can_be(text):
+            raise ConfigError("liveness.topic", f"expected a topic that no push goes to, found {text!r}")
+
+
+def read_settings(config: PluginConfig) -> KafkaSettings:
+    """Read the table, which has ``bootstrap.servers``.
+
+    Raises:
+        ConfigError: A value is invalid; names the key.
+    """
+    found = read_declared(KafkaSettings, config)
+    deliver_timeout_ms = config.integer("deliver.timeout.ms", found.deliver_timeout_ms, least=1)
+    options = read_client_options(config, servers(config), deliver_timeout_ms)
+    return replace(found, deliver_timeout_ms=deliver_timeout_ms, options=options)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import Consumer
 
 from odradek.plugin import PluginConfig
+from odradek.settings import INT, TEXT, Choice, Special, Whole, declare, read_settings
 from odradek.topic import TopicFormat
 from odradek_kafka.client_options import ClientKind, given_options, try_options, without_token_file
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, servers, template
+from odradek_kafka.kafka_settings import SERVERS as ADDRESSES
 from odradek_kafka.topic_names import LEGAL_NAME
 
 SERVERS = "source.bootstrap.servers"
@@ -44,20 +46,48 @@ def consumer(options: Mapping[str, str], **rest: object) -> None:
 CONSUMER = ClientKind("source.client.", DEFAULTS, OURS, consumer)
 
 
+def topics(config: PluginConfig, key: str = "source.topics") -> tuple[str, ...]:
+    """Read the names of the topics; ``__client_telemetry`` of a host is one too."""
+    found = config.texts(key, [DEFAULT_TOPIC])
+    bad = [name for name in found if not LEGAL_NAME.fullmatch(name) or name in (".", "..")]
+    if bad or not found:
+        raise config.error(key, f"expected names of topics, found {','.join(bad or found)!r}")
+    return tuple(dict.fromkeys(found))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
     """The topics of one cluster, and how they are read."""
 
-    options: Mapping[str, str] = field(repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """All options of librdkafka. May hold secrets."""
-    topics: tuple[str, ...] = (DEFAULT_TOPIC,)
-    batch_max_records: int = 500
-    """Records that are stored, then committed, together."""
-    default_format: TopicFormat = TopicFormat.ODRADEK
     formats: Mapping[str, TopicFormat] = field(default_factory=dict)
     """The formats of topics that do not have the default one."""
-    interval_ms: int = 60_000
-    """Stands for the push interval, which OTLP does not tell."""
+    # fmt: off
+    bootstrap_servers: str | None = declare(
+        SERVERS, ADDRESSES, None, "The cluster.", unset="none: nothing is read",
+    )
+    topics: tuple[str, ...] = declare(
+        "source.topics", Special(shape="list", read=topics), (DEFAULT_TOPIC,),
+        "Names of topics; `__client_telemetry` of another host is one too.",
+    )
+    group_id: str = declare(
+        "source.group.id", TEXT, DEFAULT_GROUP, "Hosts with the same group share the partitions.",
+    )
+    batch_max_records: int = declare(
+        "source.batch.max.records", Whole(INT, 1, 10_000), 500,
+        "Records that are stored, then committed, together.", unit="records",
+    )
+    default_format: TopicFormat = declare(
+        "source.format", Choice({each.value: each for each in TopicFormat}), TopicFormat.ODRADEK,
+        "The format of the topics: `odradek`, the records above; the others, see below.",
+    )
+    interval_ms: int = declare(
+        "source.interval.ms", Whole(INT, 1), 60_000,
+        "Stands for the push interval, which OTLP does not tell; the time after which silence counts depends "
+        "on it.", unit="ms",
+    )
+    # fmt: on
 
     def format_of(self, topic: str) -> TopicFormat:
         """The format of a topic's records."""
@@ -71,19 +101,14 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
         ConfigError: A value is invalid; names the key.
     """
     bootstrap = servers(config, SERVERS)
-    found = SourceSettings(
-        topics=topics(config),
-        batch_max_records=config.integer("source.batch.max.records", 500, least=1, most=10_000),
-        default_format=TopicFormat(config.choice("source.format", TopicFormat.ODRADEK, list(TopicFormat))),
-        formats=formats(config),
-        interval_ms=config.integer("source.interval.ms", 60_000, least=1, most=2**31 - 1),
-        options=read_consumer_options(config, bootstrap),
-    )
+    read = read_settings(SourceSettings, config)
+    options = read_consumer_options(config, bootstrap, read.group_id or DEFAULT_GROUP)
+    found = replace(read, formats=formats(config), options=options)
     refuse_circle(config, bootstrap, found.topics)
     return found
 
 
-def read_consumer_options(config: PluginConfig, bootstrap: str) -> dict[str, str]:
+def read_consumer_options(config: PluginConfig, bootstrap: str, group_id: str) -> dict[str, str]:
     """The complete options of the consumer.
 
     Raises:
@@ -92,7 +117,7 @@ def read_consumer_options(config: PluginConfig, bootstrap: str) -> dict[str, str
     given = given_options(config, CONSUMER)
     own = {
         "bootstrap.servers": bootstrap,
-        "group.id": config.text("source.group.id") or DEFAULT_GROUP,
+        "group.id": group_id,
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
     }
@@ -100,15 +125,6 @@ def read_consumer_options(config: PluginConfig, bootstrap: str) -> dict[str, str
     table = PluginConfig(config.path + ".source.client", given)
     try_options(config, CONSUMER, without_token_file(table, options))
     return options
-
-
-def topics(config: PluginConfig) -> tuple[str, ...]:
-    """Read the names of the topics; ``__client_telemetry`` of a host is one too."""
-    found = config.texts("source.topics", [DEFAULT_TOPIC])
-    bad = [name for name in found if not LEGAL_NAME.fullmatch(name) or name in (".", "..")]
-    if bad or not found:
-        raise config.error("source.topics", f"expected names of topics, found {','.join(bad or found)!r}")
-    return tuple(dict.fromkeys(found))
 
 
 def formats(config: PluginConfig) -> dict[str, TopicFormat]:

@@ -5,11 +5,13 @@ table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import Producer
 
 from odradek.plugin import PluginConfig
+from odradek.settings import Flag, declare, read_settings
+from odradek_kafka import kafka_settings
 from odradek_kafka.client_options import (
     DEFAULTS,
     OURS,
@@ -18,7 +20,7 @@ from odradek_kafka.client_options import (
     try_options,
     without_token_file,
 )
-from odradek_kafka.kafka_settings import broker_default, servers
+from odradek_kafka.kafka_settings import PARTITIONS, REPLICATION, servers
 
 SERVERS = "telemetry.bootstrap.servers"
 OF_HOST = "belongs to the host, as telemetry.acknowledge.timeout.ms"
@@ -48,13 +50,26 @@ WRITER = ClientKind(
 class WriterSettings:
     """The cluster of the telemetry topic."""
 
-    options: Mapping[str, str] = field(repr=False)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """All options of librdkafka but the time-out. May hold secrets."""
-    topic_create: bool = True
-    topic_partitions: int = -1
-    """-1 is the broker's default, here and for the replication factor."""
-    topic_replication_factor: int = -1
     liveness_topic: None = None
+    # fmt: off
+    bootstrap_servers: str | None = declare(
+        SERVERS, kafka_settings.SERVERS, None, "The cluster.", unset="none: the plugin does not write",
+    )
+    topic_create: bool = declare(
+        "telemetry.topic.create", Flag(), True,
+        "Whether the topic (`telemetry.topic.name` of the host) is created if it is missing.",
+    )
+    topic_partitions: int = declare(
+        "telemetry.topic.partitions", PARTITIONS, -1,
+        "Partitions of the created topic; -1 is the broker's default.", unit="partitions",
+    )
+    topic_replication_factor: int = declare(
+        "telemetry.topic.replication.factor", REPLICATION, -1,
+        "Its replication factor; -1 is the broker's default.", unit="replicas",
+    )
+    # fmt: on
 
 
 def read_writer_settings(config: PluginConfig) -> WriterSettings:
@@ -63,12 +78,8 @@ def read_writer_settings(config: PluginConfig) -> WriterSettings:
     Raises:
         ConfigError: A value is invalid; names the key.
     """
-    return WriterSettings(
-        options=read_writer_options(config, servers(config, SERVERS)),
-        topic_create=config.boolean("telemetry.topic.create", default=True),
-        topic_partitions=broker_default(config, "telemetry.topic.partitions", 10_000),
-        topic_replication_factor=broker_default(config, "telemetry.topic.replication.factor", 32_767),
-    )
+    found = read_settings(WriterSettings, config)
+    return replace(found, options=read_writer_options(config, servers(config, SERVERS)))
 
 
 def read_writer_options(config: PluginConfig, bootstrap: str) -> dict[str, str]:

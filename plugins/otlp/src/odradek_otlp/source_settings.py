@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from odradek.endpoints import Address, ListenerTls, read_address, read_listener_tls, read_token_file
-from odradek.plugin import PluginConfig
+from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import INT, LONG, Special, Whole, declare, read_settings
 
 HTTP_LISTENER: Final = "source.http.listener"
 GRPC_LISTENER: Final = "source.grpc.listener"
@@ -18,37 +19,83 @@ MIB: Final = 1 << 20
 class SourceSettings:
     """The listeners, and what they have in common."""
 
-    http: Address | None = None
-    grpc: Address | None = None
+    # fmt: off
+    http: Address | None = declare(
+        HTTP_LISTENER, Special(shape="`HOST:PORT`", read=read_address), None,
+        "Listener for OTLP/HTTP in protobuf or JSON; the path is `/v1/metrics`.", unset="none",
+    )
+    grpc: Address | None = declare(
+        GRPC_LISTENER, Special(shape="`HOST:PORT`", read=read_address), None,
+        "Listener for OTLP/gRPC.", unset="none",
+    )
     tls: ListenerTls | None = None
-    token_file: Path | None = None
-    """With it each request needs one of its tokens."""
-    request_max_bytes: int = 16 * MIB
-    """Of one request, decompressed."""
-    json_max_bytes: int = MIB // 2
-    """Of one request in JSON, decompressed. While it is read, it takes up to 25 times as much memory."""
-    message_max_bytes: int = 4 * MIB
-    """Of one message of gRPC as it is sent, which is held before it is read."""
-    request_timeout_ms: int = 30_000
-    """For the body of a request, and for a TLS handshake."""
-    idle_timeout_ms: int = 75_000
-    """A connection without a request is closed."""
-    requests_max: int = 256
-    """Being received or stored."""
-    resources_max: int = 1_000
-    """Different Resources in one request."""
-    buffer_max_bytes: int = 64 * MIB
-    """Of all requests that are being received or stored."""
-    connections_max: int = 1_000
-    """Of each listener."""
-    connections_max_per_ip: int = 500
-    """Of one address at the listener of HTTP."""
-    interval_ms: int = 60_000
-    """Stands for the push interval, which senders of OTLP do not tell."""
+    token_file: Path | None = declare(
+        "source.token.file", Special(shape="path of a file", read=read_token_file), None,
+        "Bearer tokens, one a line, read for each request, of which a sender needs one.",
+        unset="none: everybody may send",
+    )
+    request_max_bytes: int = declare(
+        "source.request.max.bytes", Whole(INT, 1, 1 << 30), 16 * MIB, "Limit of one request, decompressed.",
+        unit="bytes",
+    )
+    json_max_bytes: int = declare(
+        "source.json.max.bytes", Whole(INT, 1, 1 << 30), MIB // 2,
+        "Limit of one request in JSON, decompressed; while it is read, it takes up to 25 times as much "
+        "memory.", unit="bytes",
+    )
+    message_max_bytes: int = declare(
+        "source.grpc.message.max.bytes", Whole(INT, 1, 1 << 30), 4 * MIB,
+        "Limit of one message of gRPC, as it is sent; it is held before it is read.", unit="bytes",
+    )
+    request_timeout_ms: int = declare(
+        "source.request.timeout.ms", Whole(LONG, 1), 30_000,
+        "Time for the body of a request, and for a TLS handshake.", unit="ms",
+    )
+    idle_timeout_ms: int = declare(
+        "source.idle.timeout.ms", Whole(LONG, 1), 75_000,
+        "A connection without a request for this time is closed.", unit="ms",
+    )
+    requests_max: int = declare(
+        "source.requests.max", Whole(LONG, 1), 256, "Limit of requests that are being received or stored.",
+        unit="requests",
+    )
+    resources_max: int = declare(
+        "source.resources.max", Whole(LONG, 1), 1_000, "Limit of different Resources in one request.",
+        unit="Resources",
+    )
+    buffer_max_bytes: int = declare(
+        "source.buffer.max.bytes", Whole(LONG, 1), 64 * MIB,
+        "Limit of the bytes of all requests that are being received or stored; a request without an "
+        "announced size counts with its limit until it is read.", unit="bytes",
+    )
+    connections_max: int = declare(
+        "source.connections.max", Whole(LONG, 1), 1_000,
+        "Limit of connections of each listener; further ones are closed.", unit="connections",
+    )
+    connections_max_per_ip: int = declare(
+        "source.connections.max.per.ip", Whole(LONG, 1), 500,
+        "Limit of connections of one address, or one /64 of IPv6, at the listener of HTTP; raise it if a "
+        "proxy brings all requests. gRPC has no such limit.", unit="connections",
+    )
+    interval_ms: int = declare(
+        "source.interval.ms", Whole(LONG, 1), 60_000,
+        "Stands for the push interval, which senders do not tell: alarms about silent clients compare with "
+        "it.", unit="ms",
+    )
+    # fmt: on
 
     @property
     def security_protocol(self) -> str:
         return "SSL" if self.tls is not None else "PLAINTEXT"
+
+    def check(self) -> None:
+        """Refuse a buffer that is smaller than a request.
+
+        Raises:
+            ConfigError: It is.
+        """
+        if self.buffer_max_bytes < self.request_max_bytes:
+            raise ConfigError("source.buffer.max.bytes", "expected at least source.request.max.bytes")
 
 
 def read_source_settings(config: PluginConfig) -> SourceSettings:
@@ -57,28 +104,5 @@ def read_source_settings(config: PluginConfig) -> SourceSettings:
     Raises:
         ConfigError: A value is invalid; names the key.
     """
-
-    def integer(key: str, default: int, least: int = 1, most: int = 1 << 62) -> int:
-        return config.integer(f"source.{key}", default, least=least, most=most)
-
-    defaults = SourceSettings()
-    settings = SourceSettings(
-        http=read_address(config, HTTP_LISTENER),
-        grpc=read_address(config, GRPC_LISTENER),
-        tls=read_listener_tls(config, "source.tls."),
-        token_file=read_token_file(config, "source.token.file"),
-        request_max_bytes=integer("request.max.bytes", defaults.request_max_bytes, most=1 << 30),
-        json_max_bytes=integer("json.max.bytes", defaults.json_max_bytes, most=1 << 30),
-        message_max_bytes=integer("grpc.message.max.bytes", defaults.message_max_bytes, most=1 << 30),
-        request_timeout_ms=integer("request.timeout.ms", defaults.request_timeout_ms),
-        idle_timeout_ms=integer("idle.timeout.ms", defaults.idle_timeout_ms),
-        requests_max=integer("requests.max", defaults.requests_max),
-        resources_max=integer("resources.max", defaults.resources_max),
-        buffer_max_bytes=integer("buffer.max.bytes", defaults.buffer_max_bytes),
-        connections_max=integer("connections.max", defaults.connections_max),
-        connections_max_per_ip=integer("connections.max.per.ip", defaults.connections_max_per_ip),
-        interval_ms=integer("interval.ms", defaults.interval_ms),
-    )
-    if settings.buffer_max_bytes < settings.request_max_bytes:
-        raise config.error("source.buffer.max.bytes", "expected at least source.request.max.bytes")
-    return settings
+    tls = read_listener_tls(config, "source.tls.")
+    return replace(read_settings(SourceSettings, config), tls=tls)

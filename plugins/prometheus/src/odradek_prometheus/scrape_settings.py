@@ -17,9 +17,10 @@ from odradek.endpoints import (
     read_token_file,
 )
 from odradek.plugin import PluginConfig
+from odradek.settings import read_settings
 from odradek.temporality import TotalsSettings, read_cumulative
+from odradek.temporality.budgets.policy import BudgetLimits
 from odradek_prometheus.apps import read_apps
-from odradek_prometheus.budget_settings import read_budgets
 from odradek_prometheus.client_labels import DEFAULT_SHOWN, INSTANCE
 from odradek_prometheus.compatible_lag import ALIASES
 from odradek_prometheus.exposition import LINGER_MS, ExpositionSettings
@@ -109,7 +110,7 @@ def read_exposition(config: PluginConfig) -> ExpositionSettings:
         prefix=prefix,
         labels=tuple(labels),
         normalise_node=config.boolean("normalise.node", default=True),
-        budgets=read_budgets(config),
+        budgets=read_settings(BudgetLimits, config),
         apps=read_apps(config),
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from odradek.settings import LONG, Choice, Whole, declare
 from odradek.temporality.budgets.other_streams import REDUCIBLE
 from odradek.temporality.budgets.series_counts import SeriesCount, SeriesCounts
 from odradek.temporality.stream_key import StreamKey
@@ -46,16 +47,32 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetLimits:
-    """The budgets; 0 for none."""
+    """The budgets; 0 for none. A destination has them in its table."""
 
-    series: int = 1_000_000
-    principal_series: int = 100_000
-    app_series: int = 20_000
-    client_series: int = 2_000
-    label_values: int = 10_000
-    """Values of one label of a metric."""
-    refuse: bool = False
-    """Refuse streams over budget, instead of adding them to ``other``."""
+    # fmt: off
+    series: int = declare(
+        "budget.series", Whole(LONG), 1_000_000, "Limit of series of all clients; `0`, also below: no limit.",
+        unit="series",
+    )
+    principal_series: int = declare(
+        "budget.principal.series", Whole(LONG), 100_000, "Limit for the clients of one principal.",
+        unit="series",
+    )
+    app_series: int = declare(
+        "budget.app.series", Whole(LONG), 20_000, "Limit for one app of a principal.", unit="series",
+    )
+    client_series: int = declare(
+        "budget.client.series", Whole(LONG), 2_000, "Limit for one client instance.", unit="series",
+    )
+    label_values: int = declare(
+        "budget.label.values", Whole(LONG), 10_000,
+        "Limit of values that a label of data points has in one metric.", unit="values",
+    )
+    refuse: bool = declare(
+        "budget.over", Choice({"fold": False, "refuse": True}), False,
+        "Whether what is over budget is added to `other`, or left out (`refuse`).",
+    )
+    # fmt: on
 
     def share(self, parts: int) -> BudgetLimits:
         """The budgets of one of several engines, whose clients differ."""

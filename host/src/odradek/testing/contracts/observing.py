@@ -213,7 +213,7 @@ def taken_by(use: Callable[[Any, Item], object], *items: Item) -> Check:
     async def takes(subject: Subject) -> None:
         async with opened(subject) as offer:
             for item in items:
-                use(offer, item)
+                await settled(use(offer, item))
 
     return takes
 
@@ -223,12 +223,18 @@ def beside_another(use: Callable[[Any, Item], object], item: Item) -> Check:
 
     async def stands(subject: Subject) -> None:
         async with opened(subject) as one, opened(subject) as other:
-            use(one, item)
+            await settled(use(one, item))
             with contextlib.suppress(RuleBroken):
                 await closed(subject, one)
-            use(other, item)
+            await settled(use(other, item))
 
     return stands
+
+
+async def settled(answer: object) -> None:
+    """Wait for what a coroutine function returned."""
+    if inspect.isawaitable(answer):
+        await answer
 
 
 async def closes_unused(subject: Subject) -> None:

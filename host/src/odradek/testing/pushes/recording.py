@@ -33,11 +33,17 @@ class RecordedPush:
     """An accepted push of a real client."""
 
     client: str
-    """``java-producer``, ``librdkafka-consumer`` ...: one of `recorded_clients`."""
+    """``java-producer``, ``librdkafka-consumer`` ...: one of `recorded_clients` or of `otlp_senders`."""
     record: TelemetryRecord
     """Context and payload as a forwarder receives them, decompressed but without the host's labels."""
     sent: bytes = field(repr=False)
     """The payload as the client sent it."""
+
+    @property
+    def software(self) -> tuple[str, str]:
+        """Name and version of the library: ``("apache-kafka-java", "4.3.1")``."""
+        connection = self.context.connection
+        return connection.client_software_name, connection.client_software_version
 
     @property
     def context(self) -> RequestContext:
