@@ -37,7 +37,7 @@ class Progress:
         self, root: str, say: Callable[[str], object], now_s: Callable[[], float] = time.monotonic
     ) -> None:
         self.say, self.now_s = say, now_s
-        self.dataset = Dataset(root, follows=True)
+        self.dataset = Dataset(root)
         self.version = version(self.dataset)
         self.total = NOTHING
         self.waiting: int | None = None

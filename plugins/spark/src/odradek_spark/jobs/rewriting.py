@@ -8,9 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odradek_spark.load import file_rows
 from odradek_tables.dataset import Dataset
-from odradek_tables.files import Manifest, write_files
+from odradek_tables.files import Manifest, arrow_files, write_files
 from odradek_tables.log import LiveFile
 from odradek_tables.schemas import ANOMALIES
 
@@ -32,9 +31,8 @@ def rows_of(dataset: Dataset, files: Sequence[LiveFile], wanted: pc.Expression |
     Columns that older files lack are None.
     """
     uri = dataset.uri(ANOMALIES)
-    batches = [rows for each in files for rows in file_rows(ANOMALIES, f"{uri}/{each.path}")]
-    found = pa.Table.from_batches(batches, ANOMALIES.schema)
-    rows: list[Row] = (found if wanted is None else found.filter(wanted)).to_pylist()
+    found = arrow_files(dataset.root, ANOMALIES, [f"{uri}/{each.path}" for each in files])
+    rows: list[Row] = found.to_table(filter=wanted).to_pylist()
     return rows
 
 
