@@ -14,16 +14,7 @@ import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import (
-    adding,
-    address,
-    destinations,
-    file,
-    kept_days,
-    levels,
-    number,
-    rules,
-)
+from odradek_spark.cli.options import adding, address, destinations, file, kept_days, levels, number, rules
 from odradek_spark.ingest.failures import explain
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_tables.dataset import DatasetError

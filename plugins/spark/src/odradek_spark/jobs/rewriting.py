@@ -39,15 +39,10 @@ def rows_of(dataset: Dataset, files: Sequence[LiveFile], wanted: pc.Expression |
 def written(
     dataset: Dataset, changed: Sequence[Row], files: Sequence[LiveFile]
 ) -> tuple[list[Manifest], list[LiveFile]]:
-    """Write the days of new and changed rows again.
-
-    Args:
-        dataset: The dataset.
-        changed: The rows; they replace rows with the same key.
-        files: The files of the table.
+    """Write the days of new and changed rows again; changed ones replace rows with the same key.
 
     Returns:
-        The new files, which are not committed yet, and the files that they replace.
+        The new files, which are not committed yet, and those of the table's files that they replace.
     """
     days = {each["date"] for each in changed}
     replaced = [each for each in files if each.partition["date"] in days]
@@ -59,10 +54,6 @@ def written(
 def rewritten(
     dataset: Dataset, changed: Sequence[Row], files: Sequence[LiveFile], info: Mapping[str, Any]
 ) -> bool:
-    """Commit changed rows, at least one, as `written` writes them.
-
-    Returns:
-        False if another run changed the files meanwhile.
-    """
+    """Commit changed rows as `written` writes them; False if another run changed the files meanwhile."""
     manifests, replaced = written(dataset, changed, files)
     return dataset.exchange(ANOMALIES, replaced, manifests, info, data_change=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
@@ -12,6 +13,8 @@ NEAR_PUSHES = "near_pushes"
 """The pushes of the points that are read, and those that these may repeat."""
 RETRY_INTERVALS = 2
 """An equal payload within this many push intervals is a repeated push."""
+LONGEST_RETRY = RETRY_INTERVALS * timedelta(hours=1)
+"""`interval.ms` is at most an hour (KIP-714)."""
 
 
 def repeated(pushes: str) -> str:
