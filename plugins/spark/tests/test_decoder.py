@@ -26,7 +26,7 @@ from odradek_tables.decoder import decode
 from odradek_tables.decoder.by_protobuf import Undecodable, decode_by_protobuf
 from odradek_tables.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_tables.decoder.payload_points import PayloadPoints
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
 
 

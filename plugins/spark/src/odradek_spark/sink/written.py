@@ -13,7 +13,7 @@ from odradek_spark.conditions import Condition
 from odradek_spark.sink.write_options import WriteOptions
 from odradek_tables.decoder.arrow_records import grouped
 from odradek_tables.decoder.decode import Decoded, Decoder, lasting_decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import Manifest, TableFiles
 from odradek_tables.schemas import INGESTED, Table
 

@@ -28,7 +28,7 @@ from odradek_spark.source.offsets import (
 )
 from odradek_spark.source.options import EARLIEST, LATEST, OptionError, Position, ReadOptions
 from odradek_spark.source.topic import TopicReader, clamped
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 
 TASK_BYTES = 128 << 20
 """Approximate bytes of uncompressed payloads in a task; about 13 MB in the topic."""

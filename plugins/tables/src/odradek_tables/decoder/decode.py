@@ -24,10 +24,11 @@ from odradek_tables.decoder.columns import (
     push_columns,
 )
 from odradek_tables.decoder.payload_points import PayloadPoints
-from odradek_tables.decoder.record import LATEST_MS, Push, PushReader, TopicRecord
+from odradek_tables.decoder.record import LATEST_MS, Push, PushReader
 from odradek_tables.decoder.series import Numbered, ResourceLabels, Series
 from odradek_tables.decoder.shape import make_shape
 from odradek_tables.decoder.shape_cache import ShapeCache
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.schemas import DEAD_LETTER
 
 MAX_LEARNED_BYTES = 256 << 20

@@ -10,6 +10,7 @@ from odradek.otlp import labeler
 from odradek.plugin import Origin, TelemetryRecord, context_labels
 from odradek.topic import MalformedTelemetry, TopicFormat, decode_message
 from odradek.topic.telemetry_topic import CODECS, record_key
+from odradek_tables.decoder.topic_record import Header, TopicRecord
 
 MAX_CLIENTS = 65_536
 """Limit of cached identities in a worker process."""
@@ -22,22 +23,7 @@ ORIGIN_HEADERS = ("origin_topic_id", "origin_partition", "origin_offset")
 """They follow in a record that was copied from the log of another host."""
 
 
-Header = tuple[str, bytes | None]
 CacheKey = tuple[bytes | Header | None, ...]
-
-
-class TopicRecord(NamedTuple):
-    """One record, as a Kafka client returns it."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    """The record's timestamp, epoch milliseconds."""
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[Header]
-    timestamp_type: int = 0
-    """0 if the producer set the timestamp, 1 if the broker did, -1 without a timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
