@@ -37,9 +37,9 @@ def test_ingest_and_queries_continue(dataset: Dataset) -> None:
 
 
 def test_compaction_keeps_the_column(dataset: Dataset) -> None:
-    check_columns(dataset.existing(PUSHES), PUSHES)
+    check_columns(dataset, PUSHES)
 
     with pytest.raises(
         DatasetError, match=r"points has columns of a newer version \(newer\).*update odradek-spark"
     ):
-        check_columns(dataset.existing(POINTS), POINTS)
+        check_columns(dataset, POINTS)

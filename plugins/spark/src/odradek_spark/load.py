@@ -58,12 +58,9 @@ def load_dataset(
 
 
 def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str]) -> DataFrame:
-    """Read files of a table, given by their full paths.
+    """Read files of a table, given by their full paths, with the partition columns.
 
     If Spark lacks the jar for their store, the Python workers read them, without skipping columns or rows.
-
-    Returns:
-        The columns of the table, including the partition columns.
     """
     schema = from_arrow_schema(table.schema)
     if not files:

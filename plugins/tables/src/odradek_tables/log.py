@@ -141,11 +141,7 @@ def first_version(uri: str) -> int:
 
 
 def version(system: fs.FileSystem, base: str, number: int) -> Version:
-    """Read one commit.
-
-    Raises:
-        LogGone: The log no longer has it.
-    """
+    """Read one commit."""
     try:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Commands by hand: replay, erase and verify. `odradek spark run` runs the jobs that are due."""
+"""Commands by hand: replay, erase, rewrite and verify. `odradek spark run` runs the jobs that are due."""
 
 from __future__ import annotations
 
@@ -76,11 +76,7 @@ def told(done: Totals, waiting: int) -> None:
 
 
 def offset_range(text: str) -> OffsetRange:
-    """Parse ``PARTITION:START-END``.
-
-    Raises:
-        click.UsageError: The text is malformed.
-    """
+    """Parse ``PARTITION:START-END``."""
     match = OFFSET_RANGE.fullmatch(text)
     if match is None or int(match[2]) >= int(match[3]):
         raise click.UsageError(f"option --range: expected PARTITION:START-END, found {text!r}")
@@ -104,6 +100,17 @@ def erase(dataset: str, client_id: str | None, principal: str | None) -> None:
     with explained():
         done = run_erase(dataset, *chosen[0], datetime.now(UTC))
     click.echo(done.text())
+
+
+@click.command()
+@dataset_option
+def rewrite(dataset: str) -> None:
+    """Rewrite files of earlier versions, whose encoding some readers do not know. Needs no Java."""
+    from odradek_spark.jobs.rewrite import run_rewrite
+
+    with explained():
+        done = run_rewrite(dataset)
+    click.echo(f"rewrite: {done} files")
 
 
 @click.command()

@@ -152,11 +152,7 @@ def levels(client_metrics: Iterable[str], fleet_labels: Iterable[str]) -> Levels
 
 
 def kept_days(given: Iterable[str]) -> dict[str, int]:
-    """The retention of each table in days: as given, else the default.
-
-    Raises:
-        click.UsageError: An option is malformed, or names a table without retention.
-    """
+    """The retention of each table in days: as given, else the default."""
     found = dict(KEPT_DAYS)
     for each in given:
         table, _, days = each.partition("=")
@@ -168,11 +164,7 @@ def kept_days(given: Iterable[str]) -> dict[str, int]:
 
 
 def properties(path: Path | None) -> dict[str, str]:
-    """Read the pairs of a properties file.
-
-    Raises:
-        click.UsageError: A line is malformed.
-    """
+    """Read the pairs of a properties file."""
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path else [], 1):
         text = line.strip()

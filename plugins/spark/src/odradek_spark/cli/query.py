@@ -200,7 +200,7 @@ def show_anomalies(rows: Sequence[Row], latest: datetime) -> None:
 def sql(reader: Reader, window: Window, statement: str) -> Answer:
     """Run a DuckDB SQL statement on the tables and views.
 
-    The views are v_points, v_clients, v_rollup and v_totals.
+    The views are v_points, v_clients, v_rollup, v_lag and v_totals.
     """
     try:
         return Answer(reader.ask(statement), "no rows")

@@ -94,11 +94,7 @@ def explained() -> Iterator[None]:
 
 
 def opened(master: str, given: Mapping[str, str]) -> SparkSession:
-    """Open the session that the options describe.
-
-    Raises:
-        NoSpark: There is no Java.
-    """
+    """Open the session that the options describe."""
     values = dict(SETTINGS)
     if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
         check_java()
@@ -116,22 +112,14 @@ def opened(master: str, given: Mapping[str, str]) -> SparkSession:
 
 
 def check_java() -> None:
-    """Look for Java before Spark does, whose error does not name it.
-
-    Raises:
-        NoSpark: There is none.
-    """
+    """Look for Java before Spark does, whose error does not name it."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which(f"{home}/bin/java" if home else "java") is None:
         raise NoSpark("no Java found: the pipeline needs Java 17 or newer. Install it, or correct JAVA_HOME")
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:
-    """Parse settings of the form ``KEY=VALUE``.
-
-    Raises:
-        click.UsageError: A setting is malformed.
-    """
+    """Parse settings of the form ``KEY=VALUE``."""
     found = {}
     for each in conf:
         key, sign, value = each.partition("=")

@@ -25,7 +25,6 @@ from odradek_tables.log import CLOCK_SKEW_MAX, LiveFile, live
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, ROLLUPS, Table
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from pyspark.sql import SparkSession
 
 GRACE: Final = timedelta(minutes=10)
@@ -72,7 +71,7 @@ def run_compact(root: str, table: Table, spark: SparkSession | None = None) -> C
     """
     dataset = Dataset(root)
     current = dataset.existing(table)
-    check_columns(current, table)
+    check_columns(dataset, table)
     last = last_received(dataset)
     if last is None:
         return None
@@ -117,12 +116,12 @@ def is_sorted(file: LiveFile) -> bool:
     return file.path.rpartition("/")[2].startswith(SORTED)
 
 
-def check_columns(current: DeltaTable, table: Table) -> None:
+def check_columns(dataset: Dataset, table: Table) -> None:
     """Refuse columns of a newer version: rows are rewritten with those that this version knows."""
-    newer = {each.name for each in current.schema().fields} - set(table.schema.names)
+    newer = {each.name for each in dataset.existing(table).schema().fields} - set(table.schema.names)
     if newer:
         raise DatasetError(
-            f"{current.table_uri} has columns of a newer version ({', '.join(sorted(newer))}), which "
+            f"{dataset.uri(table)} has columns of a newer version ({', '.join(sorted(newer))}), which "
             "compaction would lose: update odradek-spark"
         )
 

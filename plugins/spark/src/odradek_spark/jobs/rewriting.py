@@ -26,10 +26,7 @@ def key(row: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def rows_of(dataset: Dataset, files: Sequence[LiveFile], wanted: pc.Expression | None = None) -> list[Row]:
-    """The rows of files of the table, of those that match a condition.
-
-    Columns that older files lack are None.
-    """
+    """The rows of files of the table that match a condition; columns that older files lack are None."""
     uri = dataset.uri(ANOMALIES)
     found = arrow_files(dataset.root, ANOMALIES, [f"{uri}/{each.path}" for each in files])
     rows: list[Row] = found.to_table(filter=wanted).to_pylist()

@@ -118,13 +118,7 @@ def dated(rows: DataFrame) -> DataFrame:
 
 
 def of_table(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFrame:
-    """The rows of a table for points.
-
-    Args:
-        points: Rows of the table ``points`` that count (`odradek_spark.jobs.accepted.counted`).
-        table: `ROLLUP_5M`, `ROLLUP_1H` or `FLEET_1H`.
-        levels: The metrics of `ROLLUP_1H`, and the labels that the others have.
-    """
+    """The rows of one of `ROLLUPS` for points that count (`odradek_spark.jobs.accepted.counted`)."""
     summed = rollup(chosen(points, table, levels), f"{table.bucket_s} seconds", group(table))
     return summed.select(*table.schema.names)
 

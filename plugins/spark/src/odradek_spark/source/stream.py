@@ -137,12 +137,7 @@ class TopicStream(DataSourceStreamReader):
         return {part: end for part, (_, end) in self.marks().items()}
 
     def next_end(self, start: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
-        """The end of the next batch.
-
-        Args:
-            start: The end of the last one.
-            cut: Limits a batch.
-        """
+        """The end of the next batch; ``start`` is that of the last one."""
         begin, marks = self.read_back(start), self.marks()
         for partition in marks:
             begin.setdefault(partition, 0)  # a partition that was added to the topic

@@ -114,12 +114,7 @@ class TopicReader:
             }
 
     def offsets_since(self, partitions: Sequence[int], at_ms: int) -> Offsets:
-        """By partition: the offset of the first record at or after a time; partitions without one are absent.
-
-        Args:
-            partitions: Of the topic.
-            at_ms: Epoch milliseconds.
-        """
+        """By partition: the offset of the first record since a time, epoch milliseconds, if there is one."""
         asked = [TopicPartition(self.options.topic, partition, at_ms) for partition in partitions]
         with self.speaking_of(f"offsets of {self.options.topic}"):
             found = self.consumer.offsets_for_times(asked, timeout=self.timeout_s)
@@ -229,11 +224,7 @@ class TopicReader:
 
 
 def client_config(options: ReadOptions) -> dict[str, Any]:
-    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads.
-
-    Raises:
-        Unreachable: The file of a token cannot be used.
-    """
+    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads."""
     ours: dict[str, Any] = {
         "group.id": options.group_id,
         "enable.auto.commit": False,
@@ -253,10 +244,10 @@ def client_config(options: ReadOptions) -> dict[str, Any]:
     return ours | with_token(options.client)
 
 
-def with_token(client: Mapping[str, str]) -> Mapping[str, Any]:
+def with_token(client: Mapping[str, str]) -> dict[str, Any]:
     """The options, with the token of a file if they name one."""
     if TOKEN_URL not in client:
-        return client
+        return dict(client)
     from odradek.endpoints import TokenError, with_token_file  # a planner starts sooner without it
 
     try:

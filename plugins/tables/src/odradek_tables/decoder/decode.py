@@ -199,11 +199,7 @@ def lasting_decoder(settings: DecoderSettings) -> Decoder:
 
 
 def labeled_payload(push: Push) -> bytes:
-    """The payload of a push. The labels are set if no host has done it.
-
-    Raises:
-        Undecodable: Labels cannot be set: it is not OTLP, or has too many Resources or fields.
-    """
+    """The payload of a push. The labels are set if no host has done it."""
     label, payload = push.identity.label, push.payload
     if label is None or not payload:
         return payload

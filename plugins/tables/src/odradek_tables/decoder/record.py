@@ -154,11 +154,7 @@ def origin_text(origin: Origin) -> str:
 
 
 def origin_in(headers: Sequence[Header]) -> str:
-    """The text of the last headers, which are `ORIGIN_HEADERS`.
-
-    Raises:
-        MalformedTelemetry: A value is missing or malformed.
-    """
+    """The text of the last headers, which are `ORIGIN_HEADERS`."""
     topic_id, partition, offset = (value or b"" for _, value in headers[-len(ORIGIN_HEADERS) :])
     try:
         return origin_text(Origin(topic_id.decode(), int(partition), int(offset)))
@@ -172,11 +168,7 @@ def is_time(text: bytes) -> bool:
 
 
 def within(name: str, number: int, largest: int, least: int = 0) -> None:
-    """Check that a header's number fits its column.
-
-    Raises:
-        MalformedTelemetry: The number does not fit.
-    """
+    """Check that a header's number fits its column."""
     if not least <= number <= largest:
         raise MalformedTelemetry(f"{name}: expected {least} to {largest}, found {number}")
 

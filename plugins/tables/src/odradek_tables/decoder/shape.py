@@ -80,12 +80,7 @@ class Shape:
         return 2 * self.length + 28 * len(self.series) + repeated + 1024
 
     def fits(self, payload: bytes, words: Int64s) -> bool:
-        """Whether the payload has this layout.
-
-        Args:
-            payload: A payload of the shape's length.
-            words: Its complete 64-bit words.
-        """
+        """Whether a payload of the shape's length has this layout; ``words`` are its whole 64-bit words."""
         if unpack_word(payload, self.length - WORD)[0] & self.last_mask != self.last_constant:
             return False
         return (words & self.mask).tobytes() == self.constant and self.has_one_resource(payload)

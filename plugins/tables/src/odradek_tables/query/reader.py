@@ -90,10 +90,7 @@ def between(column: str, since: datetime | None, until: datetime | None) -> str:
 
 
 def near_condition(opened: duckdb.DuckDBPyConnection, pushes: str, since: datetime) -> str:
-    """SQL condition for pushes since a time, and for those that these may repeat.
-
-    It reaches two of the longest push intervals back.
-    """
+    """SQL condition for pushes since a time, and those that they may repeat: two intervals before."""
     (interval_ms,) = opened.execute(
         f"SELECT max(push_interval_ms) FROM {pushes} WHERE recv_ts >= {timestamp(since)}"
     ).fetchone() or (None,)
