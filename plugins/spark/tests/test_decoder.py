@@ -356,6 +356,7 @@ def field(number: int, body: bytes) -> bytes:
 
 POINT = b"\x19" + (5).to_bytes(8, "little") + b"\x21" + bytes(8)
 GAUGE = field(1, field(2, field(2, field(1, b"m") + field(5, field(1, POINT)))))
+HUGE = b"\x19" + b"\xff" * 8
 RACK = field(1, field(1, b"client_rack") + field(2, field(1, b"r")))
 SIX_BYTES = bytes([9 << 3 | 0x80]) + b"\x80" * 4 + b"\x00"
 
@@ -373,6 +374,7 @@ def deep(levels: int) -> bytes:
     [
         GAUGE + SIX_BYTES + b"\x01",
         GAUGE + bytes([9 << 3 | 3, 9 << 3 | 4]),
+        field(1, field(2, field(2, field(1, b"\x19" + b"\xff" * 8) + field(5, field(1, HUGE * 2))))),
         field(1, b"\x8a\x80\x00" + field(1, RACK)[1:] + GAUGE[2:]),
         GAUGE + field(1, field(1, RACK) + GAUGE[2:]),
         GAUGE + bytes([9 << 3 | 2, 0x81]) + b"\x80" * 4 + b"\x00x",

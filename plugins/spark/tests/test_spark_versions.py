@@ -50,5 +50,6 @@ def test_the_four_lines_run(version: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
     assert (said["first"], said["points"], said["rows"]) == (40, 40, [40, 120])
-    assert "[ODRADEK_TABLE_CONFLICT]" in said["new checkpoint"]
+    if version != "4.1.*":  # without limits a new checkpoint repeats the whole topic, and adds nothing
+        assert "[ODRADEK_TABLE_CONFLICT]" in said["new checkpoint"]
     assert is_exactly(tmp_path / "tables", every(40, 2))

@@ -123,8 +123,7 @@ def make_shape(payload: bytes, found: PayloadPoints, series: Numbered[Series]) -
     if offsets is None or not is_read_there(payload, offsets):
         return None
     mask = np.full(len(payload), 0xFF, np.uint8)
-    for offset in offsets[offsets > 0].tolist():
-        mask[offset : offset + WORD] = 0
+    mask[offsets[offsets > 0][:, None] + np.arange(WORD)] = 0
     for start, end in spans:
         mask[start:end] = 0
     raw = np.frombuffer(payload, np.uint8) & mask
@@ -191,12 +190,14 @@ def is_read_there(payload: bytes, offsets: Int64s) -> bool:
         points = list(number_points(bytes(trial)))
     except DecodeError:
         return False
-    read = np.zeros(offsets.shape, np.int64)
     if len(points) != len(offsets):
         return False
-    for row, point in zip(read, points, strict=True):
-        row[:] = point.start_time_unix_nano, point.time_unix_nano, bits_of(point)
-    return bool((read == marks)[offsets > 0].all())
+    rows: list[list[int]] = np.hstack([offsets, marks]).tolist()
+    for point, row in zip(points, rows, strict=True):
+        read = (point.start_time_unix_nano, point.time_unix_nano, bits_of(point))
+        if any(at and number != mark for at, number, mark in zip(row[:3], read, row[3:], strict=True)):
+            return False
+    return True
 
 
 def unaligned(data: bytes | bytearray) -> Int64s:
