@@ -41,7 +41,7 @@ from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.written import Counts, Written, write_records
 from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import Decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.levels import Levels
 from odradek_tables.log import live
 from odradek_tables.query import questions

@@ -44,6 +44,7 @@ NIGHTLY = [
     for name in (
         "plugins/spark/tests/test_object_store.py",
         "plugins/spark/tests/test_soak.py",
+        "plugins/spark/tests/test_spark_versions.py",
         "plugins/spark/tests/test_standing_clusters.py",
         "tests/docs/test_first_plugin.py",
         "tests/docs/test_frameworks.py",

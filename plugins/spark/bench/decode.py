@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from spark_payloads import RECEIVED_MS, TIME_NS, topic_record
 
 from odradek_tables.decoder.decode import Decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 
 PAYLOADS = 1000
 CLIENTS = 100

@@ -45,7 +45,7 @@ from odradek_spark.sink.written import Written, write_records
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import TopicReader
 from odradek_tables.decoder.decode import Decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import TableFiles
 from odradek_tables.schemas import POINTS
 

@@ -12,7 +12,7 @@ from odradek_spark.sink.commit import Batch, commit
 from odradek_spark.sink.written import Counts, Written, write_records
 from odradek_tables.dataset import Dataset, Ranges
 from odradek_tables.decoder.decode import Decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import Manifest
 from odradek_tables.schemas import Table
 

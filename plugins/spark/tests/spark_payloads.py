@@ -10,7 +10,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, Numb
 from odradek.plugin import ClientTelemetryPayload, TelemetryRecord
 from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 
 RECEIVED_MS = 1_790_000_000_000
 TIME_NS = RECEIVED_MS * 1_000_000

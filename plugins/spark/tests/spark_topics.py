@@ -10,7 +10,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import TIME_NS, topic_record
 
 from odradek_spark.source.options import ReadOptions, read_options
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 
 TOPIC = "telemetry"
 

@@ -26,7 +26,7 @@ from odradek_tables.decoder import decode
 from odradek_tables.decoder.by_protobuf import Undecodable, decode_by_protobuf
 from odradek_tables.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_tables.decoder.payload_points import PayloadPoints
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
 
 
@@ -356,6 +356,8 @@ def field(number: int, body: bytes) -> bytes:
 
 POINT = b"\x19" + (5).to_bytes(8, "little") + b"\x21" + bytes(8)
 GAUGE = field(1, field(2, field(2, field(1, b"m") + field(5, field(1, POINT)))))
+HUGE = b"\x19" + b"\xff" * 8
+RACK = field(1, field(1, b"client_rack") + field(2, field(1, b"r")))
 SIX_BYTES = bytes([9 << 3 | 0x80]) + b"\x80" * 4 + b"\x00"
 
 
@@ -371,6 +373,10 @@ def deep(levels: int) -> bytes:
     "payload",
     [
         GAUGE + SIX_BYTES + b"\x01",
+        GAUGE + bytes([9 << 3 | 3, 9 << 3 | 4]),
+        field(1, field(2, field(2, field(1, b"\x19" + b"\xff" * 8) + field(5, field(1, HUGE * 2))))),
+        field(1, b"\x8a\x80\x00" + field(1, RACK)[1:] + GAUGE[2:]),
+        GAUGE + field(1, field(1, RACK) + GAUGE[2:]),
         GAUGE + bytes([9 << 3 | 2, 0x81]) + b"\x80" * 4 + b"\x00x",
         field(1, field(2, field(2, field(7, field(1, POINT) + b"\x18" + b"\x80" * 9 + b"\x02")))),
         *(field(1, field(1, field(1, deep(levels)))) for levels in range(44, 52)),
@@ -384,9 +390,9 @@ def deep(levels: int) -> bytes:
     ids=bytes.hex,
 )
 def test_unusual_bytes_are_accepted_or_refused_as_by_protobuf(payload: bytes) -> None:
-    record = topic_record(payload)
+    records = [topic_record(payload, offset) for offset in range(2)]
 
-    assert rows(Decoder().decode([record])) == rows(ByProtobuf().decode([record]))
+    assert rows(Decoder().decode(records)) == rows(ByProtobuf().decode(records))
 
 
 def test_each_row_has_the_values_of_its_own_payload_and_headers() -> None:

@@ -69,21 +69,21 @@ def test_the_source_has_the_columns_of_sparks_kafka_connector(walked: tuple[Path
 def test_each_push_is_in_the_tables_once(walked: tuple[Path, Any]) -> None:
     folder, said = walked
 
-    assert said["first"] == 40
+    assert said["first"] == 40, said["first"]  # else the error of the query, not shortened
     assert is_exactly(folder / "tables", every(40, 2))
 
 
 def test_a_new_checkpoint_that_does_not_continue_the_tables_is_refused(walked: tuple[Path, Any]) -> None:
     _, said = walked
 
-    assert "[ODRADEK_TABLE_CONFLICT]" in said["new checkpoint"]
+    assert "[ODRADEK_TABLE_CONFLICT]" in said["new checkpoint"], said["new checkpoint"]
     assert re.search(rf"the table has {TOPIC}-[01] up to offset 20", said["new checkpoint"])
 
 
 def test_rows_of_a_table_are_written_to_it(walked: tuple[Path, Any]) -> None:
     folder, said = walked
 
-    assert said["points"] == 40
+    assert said["points"] == 40, said["points"]
     assert {each[0].rpartition(".")[2] for each in rows(folder / "points", "points", "name")} == {"1"}
     assert len(rows(folder / "points", "points", "name")) == 40
     assert not (folder / "points" / "pushes").exists()

@@ -29,7 +29,7 @@ from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.verify import run_verify
 from odradek_spark.load import load_dataset
 from odradek_tables.dataset import Dataset
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.schemas import POINTS, PUSHES
 from pyspark_odradek import DefaultSource
 

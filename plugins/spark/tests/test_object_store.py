@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ingested import until
@@ -26,9 +25,10 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 from odradek_spark.ingest.failures import Failure, explain
 from odradek_spark.jobs.expire import run_expire, run_vacuum
-from odradek_spark.load import file_rows, live_files
+from odradek_spark.load import live_files
 from odradek_spark.sink.dataset_root import check_root
 from odradek_tables.dataset import Dataset
+from odradek_tables.files import arrow_files
 from odradek_tables.query.reader import Reader
 from odradek_tables.schemas import POINTS, PUSHES
 
@@ -111,11 +111,11 @@ def test_a_file_is_read_with_its_folders_and_without_the_columns_it_lacks(tmp_pa
     dataset = ingested(str(tmp_path), [Push(client=1, value=5.0), Push(client=2, value=6.0)])
     expected = dataset.existing(POINTS).to_pyarrow_table().select(POINTS.schema.names)
     (path,) = live_files(dataset, POINTS)
-    whole = pa.Table.from_batches(file_rows(POINTS, path))
+    whole = arrow_files(dataset.root, POINTS, [path]).to_table()
     older = pq.ParquetFile(path).read()
     pq.write_table(older.drop_columns(["unit"]), path)
 
-    rows = pa.Table.from_batches(file_rows(POINTS, path))
+    rows = arrow_files(dataset.root, POINTS, [path]).to_table()
 
     assert whole.schema == rows.schema == POINTS.schema
     assert whole.drop_columns(["unit"]).to_pylist() == expected.drop_columns(["unit"]).to_pylist()

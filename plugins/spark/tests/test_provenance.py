@@ -20,7 +20,7 @@ from odradek.topic import TopicFormat, encode_headers, record_key
 from odradek_spark.jobs.compact import merged
 from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import Decoded, Decoder, DecoderSettings
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import write_files
 from odradek_tables.log import live
 from odradek_tables.query.questions import Window, clients

@@ -10,7 +10,8 @@ import pytest
 from odradek.plugin import ClientTelemetryPayload, Origin, TelemetryRecord
 from odradek.testing import request_context
 from odradek.topic import encode_headers, record_key
-from odradek_tables.decoder.record import ORIGIN_HEADERS, PushReader, TopicRecord
+from odradek_tables.decoder.record import ORIGIN_HEADERS, PushReader
+from odradek_tables.decoder.topic_record import TopicRecord
 
 TOPIC_ID = "x4Vb1KtGQ5a9IYmNqeLhWg"
 RECORD = TelemetryRecord(

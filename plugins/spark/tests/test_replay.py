@@ -17,13 +17,13 @@ import odradek.testing
 from odradek.testing import RunningHost
 from odradek_spark.ingest.status import Totals
 from odradek_spark.jobs import replay
-from odradek_spark.jobs.replay import Replayed, joined, ranges_since, run_replay
+from odradek_spark.jobs.replay import Replayed, ranges_since, run_replay
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import DataLoss
 from odradek_tables.dataset import Dataset, DatasetError
 from odradek_tables.decoder.decode import Decoder, DecoderSettings
 from odradek_tables.files import write_files
-from odradek_tables.following import REPLAY
+from odradek_tables.following import REPLAY, joined
 from odradek_tables.log import live
 from odradek_tables.schemas import DEAD_LETTER, INGESTED, POINTS, PUSHES, ROLLUP_5M
 
@@ -67,11 +67,9 @@ def offsets(dataset: Dataset, table: object = POINTS) -> list[int]:
 
 
 def test_single_offsets_are_combined_into_ranges() -> None:
-    assert joined([(0, 3), (0, 4), (0, 6), (1, 7)]) == [
-        OffsetRange(0, 3, 5),
-        OffsetRange(0, 6, 7),
-        OffsetRange(1, 7, 8),
-    ]
+    spans = [(0, 3, 4), (1, 7, 8), (0, 4, 5), (0, 6, 7)]
+
+    assert joined(spans) == [(0, 3, 5), (0, 6, 7), (1, 7, 8)]
 
 
 def test_dead_letters_that_can_be_decoded_now_become_points(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,28 @@ def test_readme_has_each_option(heading: str, known: set[str]) -> None:
     written = {name for line in section.splitlines() for name in NAME.findall(line.partition(" | ")[0])}
 
     assert written == known
+
+
+def test_a_planner_of_the_source_imports_little() -> None:
+    """Spark starts one for each query, and gives up if it does not answer in time."""
+    script = (
+        "import pyspark.sql.worker.plan_data_source_read, sys; from pyspark_odradek import DefaultSource; "
+        "source = DefaultSource({'kafka.bootstrap.servers': 'h:1', 'subscribe': 't'}); "
+        "source.streamReader(source.schema()).topic; print(*sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True
+    )
+
+    heavy = {
+        "pandas",
+        "deltalake",
+        "duckdb",
+        "opentelemetry",
+        "google.protobuf",
+        "odradek.otlp",
+        "odradek.topic",
+    }
+    assert heavy.isdisjoint(told.stdout.split())

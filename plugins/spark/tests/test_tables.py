@@ -284,21 +284,3 @@ def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
 def test_a_missing_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="points: no such table"):
         Dataset(str(tmp_path)).existing(POINTS)
-
-
-def test_a_followed_table_shows_the_commits_of_others(tmp_path: Path) -> None:
-    writer, follower = Dataset(str(tmp_path)), Dataset(str(tmp_path), follows=True)
-    absent = follower.open(PUSHES)
-    writer.create()
-    commit_ranges(writer, PUSHES, [], {0: (0, 5)})
-    first = follower.open(PUSHES)
-    assert first is not None
-    before = first.version()
-
-    commit_ranges(writer, PUSHES, [], {0: (5, 9)})
-
-    assert absent is None
-    assert follower.source_offsets(PUSHES, TOPIC, [0]) == {0: 9}
-    assert follower.open(PUSHES) is first
-    assert first.version() == before + 1
-    assert writer.open(PUSHES) is not writer.open(PUSHES)

@@ -11,7 +11,7 @@ from telemetry_rows import Told, counted, gauge, ingest
 
 from odradek_tables.dataset import Dataset
 from odradek_tables.query.reader import Reader
-from odradek_tables.query.views import VIEWS
+from odradek_tables.query.views import LAG, VIEWS
 from odradek_tables.schemas import ROLLUPS
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
             counted(Told(320, client_id="o'x"), float("inf"), 20),
         ],
         [counted(Told(20, client=3, version="5"), 0.5, 0), gauge(Told(4_000), -0.0), Told(4_001)],
+        [lagging(30.0, "0"), lagging(30.0, "1"), lagging(60.0, "0")],
     ]
     end = 0
     for batch in batches:
@@ -45,6 +46,12 @@ def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
             run_rollup(spark, made.root, table)
     register_views(spark, made.root)
     return made.root
+
+
+def lagging(at_s: float, partition: str) -> Told:
+    """A push of the source of lag about a partition."""
+    labels = {"group": "g", "topic": "t", "partition": partition}
+    return gauge(gauge(Told(at_s, client=4), 7.0, LAG["lag"], **labels), 1.5, LAG["lag_s"], **labels)
 
 
 def plain(value: Any) -> Any:

@@ -22,7 +22,7 @@ from integration.java.jvm import Jvm, built_classpath
 from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.wire.error_code import ErrorCode
 from odradek_tables.decoder.decode import Decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from support.gateways import gateway_of
 from support.hosts import EVERYTHING, running_host
 from support.kafka_export import TOPIC, metrics_of, read

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from odradek.plugin import PluginConfig
 from odradek.topic import TopicFormat
@@ -18,13 +19,23 @@ from odradek_spark.source.options import (
     DEFAULT_PAYLOAD_BYTES,
     DEFAULT_TRIGGER_BYTES,
     MAX_INTERVAL_MS,
+    TELEMETRY_TOPIC,
 )
 from odradek_tables.folder_names import misread_character
 from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
-TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0
+MOST: Final = 2**63 - 1
+NUMBERS: Final = (
+    ("topic.interval.ms", DEFAULT_INTERVAL_MS, 1, MAX_INTERVAL_MS),
+    ("trigger.interval.ms", 60_000, 100, MOST),
+    ("maintenance.interval.ms", 300_000, 1000, MOST),
+    ("max.bytes.per.trigger", DEFAULT_TRIGGER_BYTES, 1, MOST),
+    ("min.bytes.per.trigger", 0, 0, MOST),
+    ("max.payload.bytes", DEFAULT_PAYLOAD_BYTES, 1, MOST),
+)
+"""Keys with their default, least and largest value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +101,7 @@ class Pipeline:
 
 
 def read_levels(config: PluginConfig) -> Levels:
-    """Read what the rollups keep.
-
-    Raises:
-        ConfigError: A label is not one of `BY_CLIENT`, or there are no metrics.
-    """
+    """Read what the rollups keep."""
     labels = config.texts("rollup.fleet.labels")
     for each in labels:
         if each not in BY_CLIENT:
@@ -106,11 +113,7 @@ def read_levels(config: PluginConfig) -> Levels:
 
 
 def read_address(config: PluginConfig, key: str) -> str | None:
-    """Read an http or https URL.
-
-    Raises:
-        ConfigError: The value is something else.
-    """
+    """Read an http or https URL."""
     url = config.text(key)
     if url is not None and not is_address(url):
         raise config.error(key, "expected an http or https URL")
@@ -118,11 +121,7 @@ def read_address(config: PluginConfig, key: str) -> str | None:
 
 
 def read_folder(config: PluginConfig, key: str) -> str | None:
-    """Read the path or URI of a folder.
-
-    Raises:
-        ConfigError: It has a character that some readers of paths misread.
-    """
+    """Read the path or URI of a folder."""
     path = config.text(key)
     odd = misread_character(path or "")
     if odd is not None:
@@ -144,20 +143,14 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
     dataset, levels = read_folder(config, "dataset"), read_levels(config)
     options: dict[str, object] = {
         "--topic-format": config.choice("topic.format", TopicFormat.ODRADEK, list(TopicFormat)),
-        "--topic-interval-ms": config.integer(
-            "topic.interval.ms", DEFAULT_INTERVAL_MS, least=1, most=MAX_INTERVAL_MS
-        ),
         "--master": config.text("master", "local[*]"),
         "--checkpoint": read_folder(config, "checkpoint"),
         "--rules-file": config.file("rules.file"),
         "--webhook-url": read_address(config, "webhook.url"),
         "--alertmanager-url": read_address(config, "alertmanager.url"),
-        "--trigger-interval-ms": config.integer("trigger.interval.ms", 60_000, least=100),
-        "--maintenance-interval-ms": config.integer("maintenance.interval.ms", 300_000, least=1000),
-        "--max-bytes-per-trigger": config.integer("max.bytes.per.trigger", DEFAULT_TRIGGER_BYTES, least=1),
-        "--min-bytes-per-trigger": config.integer("min.bytes.per.trigger", 0),
-        "--max-payload-bytes": config.integer("max.payload.bytes", DEFAULT_PAYLOAD_BYTES, least=1),
     }
+    for key, default, least, most in NUMBERS:
+        options[f"--{key.replace('.', '-')}"] = config.integer(key, default, least, most)
     arguments = given(options)
     for table, days in KEPT_DAYS.items():
         arguments += ["--retention-days", f"{table}={config.integer(f'retention.days.{table}', days)}"]

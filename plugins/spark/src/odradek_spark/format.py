@@ -24,11 +24,7 @@ LIMITS: Final = (4, 2)
 
 
 def version() -> tuple[int, ...]:
-    """The version of Spark, without its last part.
-
-    Raises:
-        OptionError: Spark is too old.
-    """
+    """The version of Spark, without its last part."""
     found = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if found < OLDEST:
         raise OptionError(f"Spark {pyspark.__version__} is too old: use 4.1 or newer")
@@ -36,21 +32,13 @@ def version() -> tuple[int, ...]:
 
 
 def schema(options: Mapping[str, str]) -> StructType:
-    """The columns of the source, after a check of its options.
-
-    Raises:
-        OptionError: An option is missing, unknown or invalid, or Spark is too old.
-    """
+    """The columns of the source, after a check of its options."""
     version()
     return from_arrow_schema(row_schema(read_options(options)))
 
 
 def checked(options: Mapping[str, str], given: StructType) -> ReadOptions:
-    """The options of the source.
-
-    Raises:
-        OptionError: An option is invalid, or the user gave another schema.
-    """
+    """The options of the source."""
     found = read_options(options)
     names = row_schema(found).names
     if given.names != names:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that Spark's user
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_tables.dataset import Dataset
-from odradek_tables.files import file_system
+from odradek_tables.files import arrow_files
 from odradek_tables.following import OffsetSpan
 from odradek_tables.log import paths_between
 from odradek_tables.schemas import BY_NAME, Table
@@ -58,12 +58,9 @@ def load_dataset(
 
 
 def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str]) -> DataFrame:
-    """Read files of a table, given by their full paths.
+    """Read files of a table, given by their full paths, with the partition columns.
 
     If Spark lacks the jar for their store, the Python workers read them, without skipping columns or rows.
-
-    Returns:
-        The columns of the table, including the partition columns.
     """
     schema = from_arrow_schema(table.schema)
     if not files:
@@ -96,19 +93,8 @@ def files_rows(table: Table, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     """The function of a task that reads files; each input row is the full path of a file."""
     for batch in batches:
         for path in batch.column(0).to_pylist():
-            yield from file_rows(table, path)
-
-
-def file_rows(table: Table, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, with the partition columns from its path; missing columns are null."""
-    import pyarrow.dataset as ds  # slow to import
-
-    system, place = file_system(path)
-    folders = ds.partitioning(
-        pa.schema([each for each in table.schema if each.name not in table.file_schema.names]), flavor="hive"
-    )
-    found = ds.dataset([place], table.schema, "parquet", system, folders)
-    return iter(found.to_batches())
+            root, _, _ = path.rpartition(f"/{table.name}/")
+            yield from arrow_files(root, table, [path]).to_batches()
 
 
 def live_files(

@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 
 
 def register_views(spark: SparkSession, root: str) -> None:
-    """Register the tables of a dataset and the views in a session, under their names.
+    """Register the tables of a dataset, by its path or URI, and the views in a session, under their names.
 
-    Args:
-        spark: The session; ``spark.sql("SELECT ... FROM v_points")`` works afterwards.
-        root: Path or URI of the dataset. The tables keep their current versions: call again to see newer
-            rows.
+    They keep their current versions: call again to see newer rows.
     """
     dataset = Dataset(root)
     dataset.create(list(BY_NAME.values()))
@@ -27,6 +24,11 @@ def register_views(spark: SparkSession, root: str) -> None:
         load_dataset(spark, root, name).createOrReplaceTempView(name)
     spark.table("pushes").createOrReplaceTempView(NEAR_PUSHES)
     for name, query in VIEWS.items():
-        of_spark = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
-        of_spark = of_spark.replace(WAYS.format(WAY), WAYS_OF_SPARK.format(WAY))
-        spark.sql(of_spark).createOrReplaceTempView(name)
+        spark.sql(of_spark(query)).createOrReplaceTempView(name)
+
+
+def of_spark(query: str) -> str:
+    """A query in Spark's names of functions."""
+    found = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
+    found = found.replace("json_extract_string(", "get_json_object(")
+    return found.replace(WAYS.format(WAY), WAYS_OF_SPARK.format(WAY))

@@ -11,7 +11,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
@@ -38,6 +40,10 @@ JOB = "odradekJob"
 COMPRESSED = WriterProperties(compression="ZSTD")
 SAID = re.compile(r'Os \{.*message: "([^"]+)"')
 
+T = TypeVar("T")
+Info = Mapping[str, Any]
+"""Entries for the history of a table, stored as text."""
+NO_INFO: Info = MappingProxyType({})
 Ranges = Mapping[int, tuple[int, int]]
 """By partition of the topic: the first offset and the end offset (last + 1)."""
 
@@ -47,23 +53,10 @@ class DatasetError(Exception):
 
 
 class Dataset:
-    """Tables under a root.
+    """Tables under a root, which is a local path or a URI."""
 
-    Args:
-        root: A local path, or a URI.
-        storage_options: Options of ``deltalake`` for the store of a URI.
-        follows: Whether tables stay open, so that opening one again reads only the commits since. The tables
-            that `open` returned before then move along. For processes that look again and again.
-    """
-
-    def __init__(
-        self, root: str, storage_options: Mapping[str, str] | None = None, *, follows: bool = False
-    ) -> None:
+    def __init__(self, root: str) -> None:
         self.root = root.rstrip("/")
-        self.storage_options = dict(storage_options or {}) or None
-        self.follows = follows
-        self.opened: dict[str, DeltaTable] = {}
-        """By name, the tables that it follows."""
 
     def uri(self, table: Table) -> str:
         """The path or URI of a table."""
@@ -82,28 +75,17 @@ class Dataset:
                     table.schema,
                     mode="ignore",
                     partition_by=list(table.partitions),
-                    configuration={
-                        **LOG_PROPERTIES,
-                        **statistics_properties(ranged(table)),
-                    },
-                    storage_options=self.storage_options,
+                    configuration={**LOG_PROPERTIES, **statistics_properties(ranged(table))},
                 )
             except Exception as error:
                 raise DatasetError(f"{self.uri(table)}: cannot be created: {cause(error)}") from error
 
     def open(self, table: Table) -> DeltaTable | None:
         """Open the current version of a table; None if it does not exist."""
-        followed = self.opened.pop(table.name, None)
         try:
-            if followed is None:
-                followed = DeltaTable(self.uri(table), storage_options=self.storage_options)
-            else:
-                followed.update_incremental()
+            return DeltaTable(self.uri(table))
         except TableNotFoundError:
             return None
-        if self.follows:
-            self.opened[table.name] = followed
-        return followed
 
     def existing(self, table: Table) -> DeltaTable:
         """Open the current version of a table that must exist.
@@ -122,34 +104,15 @@ class Dataset:
         return None if found is None else found.transaction_version(app_id)
 
     def commit(
-        self,
-        table: Table,
-        manifests: Sequence[Manifest],
-        app_id: str,
-        version: int,
-        info: Mapping[str, Any] | None = None,
+        self, table: Table, manifests: Sequence[Manifest], app_id: str, version: int, info: Info = NO_INFO
     ) -> bool:
-        """Make the files of a job's run visible, all at once.
-
-        Args:
-            table: The table of the files.
-            manifests: The files; a commit without files marks the run as done.
-            app_id: The id of the job.
-            version: The number of the run, which grows with each.
-            info: Entries for the history of the table, stored as text.
-
-        Returns:
-            False if this run or a later one is committed already.
-
-        Raises:
-            DatasetError: Other writers committed first at every attempt.
-        """
+        """Add files as a run of a job; none mark it as done. False if this run or a later one is there."""
 
         def is_new(current: DeltaTable) -> bool:
             done = current.transaction_version(app_id)
             return done is None or done < version
 
-        return self.append(table, manifests, {app_id: version}, info or {}, is_new)
+        return self.append(table, manifests, {app_id: version}, info, is_new)
 
     def commit_next(
         self,
@@ -158,7 +121,7 @@ class Dataset:
         app_id: str,
         after: int | None,
         version: int,
-        info: Mapping[str, Any] | None = None,
+        info: Info = NO_INFO,
         removed: Sequence[LiveFile] = (),
     ) -> bool:
         """Commit the result of a run that was computed from an earlier version: add files and remove others.
@@ -174,47 +137,34 @@ class Dataset:
 
         Returns:
             False if another run was faster, or if a file to remove is gone already.
-
-        Raises:
-            DatasetError: Other writers committed first at every attempt.
         """
 
         def is_next(current: DeltaTable) -> bool:
             return current.transaction_version(app_id) == after and all_live(current, removed)
 
-        return self.append(table, manifests, {app_id: version}, info or {}, is_next, removed)
+        return self.append(table, manifests, {app_id: version}, info, is_next, removed)
 
     def exchange(
         self,
         table: Table,
         removed: Sequence[LiveFile],
         manifests: Sequence[Manifest],
-        info: Mapping[str, Any] | None = None,
+        info: Info = NO_INFO,
         *,
         data_change: bool,
     ) -> bool:
-        """Replace files by others in one commit.
+        """Replace files by others in one commit; False if one of them is gone already.
 
-        Args:
-            table: The table of the files.
-            removed: The files to remove. They stay on disk for current readers, until `vacuum`.
-            manifests: The files to add; none if rows are only removed.
-            info: Entries for the history of the table, stored as text.
-            data_change: Whether the rows change; if not, jobs that follow the log skip the commit.
-
-        Returns:
-            False if a file to remove is gone already.
-
-        Raises:
-            DatasetError: Other writers committed first at every attempt.
+        Replaced files stay on disk for current readers, until `vacuum`. ``data_change`` says whether the rows
+        change; if not, jobs that follow the log skip the commit.
         """
 
         def is_possible(current: DeltaTable) -> bool:
             return all_live(current, removed)
 
-        return self.append(table, manifests, {}, info or {}, is_possible, removed, data_change=data_change)
+        return self.append(table, manifests, {}, info, is_possible, removed, data_change=data_change)
 
-    def delete(self, table: Table, predicate: str, info: Mapping[str, Any]) -> int:
+    def delete(self, table: Table, predicate: str, info: Info) -> int:
         """Delete rows in one commit: files without other rows are removed, and the others written again.
 
         Args:
@@ -229,23 +179,21 @@ class Dataset:
         Raises:
             DatasetError: Other writers committed first at every attempt.
         """
-        properties = CommitProperties(custom_metadata={key: as_text(value) for key, value in info.items()})
-        for _ in range(COMMIT_ATTEMPTS):
-            current = self.existing(table)
-            try:
-                if not upgrade(current, table):
-                    done = current.delete(predicate, COMPRESSED, commit_properties=properties)
-                    return int(done["num_deleted_rows"])
-            except CommitFailedError:
-                continue
-        raise self.beaten(table)
+        properties = CommitProperties(custom_metadata=texts(info))
+
+        def attempt(current: DeltaTable) -> int:
+            return int(
+                current.delete(predicate, COMPRESSED, commit_properties=properties)["num_deleted_rows"]
+            )
+
+        return self.attempted(table, attempt)
 
     def append(
         self,
         table: Table,
         manifests: Sequence[Manifest],
         numbers: Mapping[str, int],
-        info: Mapping[str, Any],
+        info: Info,
         wanted: Callable[[DeltaTable], bool],
         removed: Sequence[LiveFile] = (),
         *,
@@ -255,32 +203,37 @@ class Dataset:
         actions: list[AddAction | RemoveAction] = [add_action(each, data_change) for each in manifests]
         actions.extend(remove_action(each, data_change) for each in removed)
         properties = CommitProperties(
-            custom_metadata={key: as_text(value) for key, value in info.items()},
+            custom_metadata=texts(info),
             max_commit_retries=0,  # the check must be repeated before each attempt
             app_transactions=[Transaction(app_id, number) for app_id, number in numbers.items()],
         )
+
+        def attempt(current: DeltaTable) -> bool:
+            if not wanted(current):
+                return False
+            current.create_write_transaction(
+                actions,
+                "append",
+                table.schema,
+                partition_by=list(table.partitions),
+                commit_properties=properties,
+            )
+            return True
+
+        return self.attempted(table, attempt)
+
+    def attempted(self, table: Table, attempt: Callable[[DeltaTable], T]) -> T:
+        """Change the latest version of a table, again after each lost race.
+
+        Raises:
+            DatasetError: Other writers committed first at every attempt.
+        """
         for _ in range(COMMIT_ATTEMPTS):
             current = self.existing(table)
-            try:
-                if upgrade(current, table):
-                    continue  # the check must see the latest version
-                if not wanted(current):
-                    return False
-                current.create_write_transaction(
-                    actions,
-                    "append",
-                    table.schema,
-                    partition_by=list(table.partitions),
-                    commit_properties=properties,
-                )
-            except CommitFailedError:
-                continue
-            return True
-        raise self.beaten(table)
-
-    def beaten(self, table: Table) -> DatasetError:
-        """The error after too many lost races."""
-        return DatasetError(
+            with suppress(CommitFailedError):
+                if not upgrade(current, table):  # the attempt must see the latest version
+                    return attempt(current)
+        raise DatasetError(
             f"{self.uri(table)}: other writers committed first {COMMIT_ATTEMPTS} times: stop some of them"
         )
 
@@ -336,5 +289,8 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+def texts(info: Info) -> dict[str, str]:
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for key, value in info.items()
+    }

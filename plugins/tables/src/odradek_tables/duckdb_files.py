@@ -6,16 +6,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
-from odradek_tables.files import file_system
+from odradek_tables.files import arrow_files
 from odradek_tables.schemas import Table
-
-if TYPE_CHECKING:
-    import pyarrow.dataset as ds
 
 MEMORY = "1GB"
 """Memory limit of `bounded`; beyond it, data goes to disk."""
@@ -51,41 +47,15 @@ def add_table(
     """Add files of a table as a view; without files, an empty one.
 
     DuckDB reads local files itself, which is many times faster than through Arrow. Files of a URI are read
-    through Arrow.
-
-    Args:
-        opened: The database.
-        root: Path or URI of the dataset.
-        table: The table of the files.
-        files: Their full paths or URIs.
-        name: The name of the view; by default that of the table.
+    through Arrow. The view has the name of the table by default.
     """
     called = name or table.name
     if not files:
         opened.register(called, table.schema.empty_table())
     elif "://" in root:
-        opened.register(called, fetched(f"{root}/{table.name}", table, files))
+        opened.register(called, arrow_files(root, table, files))
     else:
         opened.execute(f"CREATE VIEW {called} AS {parquet(table, files)}")
-
-
-def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
-    """Read a table's files through Arrow.
-
-    The dataset of `deltalake` itself is not used: if the log has no range for a column, it takes the column
-    for null and skips rows in queries about it.
-    """
-    import pyarrow.dataset as ds  # it imports pandas, which takes a quarter of a second
-
-    system, base = file_system(uri)
-    folders = pa.schema([table.schema.field(name) for name in table.partitions])
-    return ds.dataset(
-        [f"{base}/{each.rpartition(f'/{table.name}/')[2]}" for each in files],
-        schema=table.schema,
-        format="parquet",
-        filesystem=system,
-        partitioning=ds.partitioning(folders, flavor="hive"),
-    )
 
 
 def parquet(table: Table, files: Sequence[str]) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, date, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,6 +23,9 @@ from pyarrow import fs
 
 from odradek_tables.schemas import Table
 from odradek_tables.statistics import ranged
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 ROW_GROUP_ROWS = 1 << 20
 PLAIN = ("value",)
@@ -69,6 +72,25 @@ def file_day(path: str, prefix: str) -> date | None:
     """The day in the name of a file with a prefix; None if it has none, or another prefix."""
     found = DAY.match(path.rpartition("/")[2])
     return date.fromisoformat(found[2]) if found is not None and found[1] == prefix else None
+
+
+def arrow_files(root: str, table: Table, files: Sequence[str]) -> ds.Dataset:
+    """Files of a table, given by their full paths, with the partition columns; missing columns are null.
+
+    The dataset of `deltalake` itself is not used: if the log has no range for a column, it takes the column
+    for null and skips rows in queries about it.
+    """
+    import pyarrow.dataset as ds  # it imports pandas, which takes a quarter of a second
+
+    system, base = file_system(f"{root}/{table.name}")
+    folders = pa.schema([table.schema.field(name) for name in table.partitions])
+    return ds.dataset(
+        [f"{base}/{each.rpartition(f'/{table.name}/')[2]}" for each in files],
+        schema=table.schema,
+        format="parquet",
+        filesystem=system,
+        partitioning=ds.partitioning(folders, flavor="hive"),
+    )
 
 
 def exists(path: str) -> bool:

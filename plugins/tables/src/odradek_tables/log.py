@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -86,29 +86,26 @@ def paths_between(
 ) -> list[str]:
     """The full paths of the files of a table that may have rows of a time range, in order.
 
-    Files are skipped by their day, and by their ranges of the column if they have any.
-
-    Args:
-        table: The table.
-        column: The column of times.
-        since: The first time, with a time zone; None is open.
-        until: The first time after the range.
+    Files are skipped by their day, and by their ranges of the column if they have any. Times have a time
+    zone; None is open.
     """
     files = pa.table(table.get_add_actions(flatten=True))
     if since is not None:
-        files = at_least(files, f"max.{column}", since)
-        files = at_least(files, "partition.date", f"{(since - CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}")
+        first_day = f"{(since - CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"
+        files = kept(files, f"max.{column}", pc.greater_equal, since)
+        files = kept(files, "partition.date", pc.greater_equal, first_day)
     if until is not None:
-        files = at_most(files, f"min.{column}", until)
-        files = at_most(files, "partition.date", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}")
+        last_day = f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"
+        files = kept(files, f"min.{column}", pc.less_equal, until)
+        files = kept(files, "partition.date", pc.less_equal, last_day)
     return full_paths(table, files)
 
 
 def paths_of_offsets(table: DeltaTable, start: int, end: int) -> list[str]:
     """The full paths of the files that may have rows of offsets from ``start`` to ``end - 1``."""
     files = pa.table(table.get_add_actions(flatten=True))
-    files = at_least(files, "max.src_offset", start)
-    return full_paths(table, at_most(files, "min.src_offset", end - 1))
+    files = kept(files, "max.src_offset", pc.greater_equal, start)
+    return full_paths(table, kept(files, "min.src_offset", pc.less_equal, end - 1))
 
 
 def full_paths(table: DeltaTable, files: pa.Table) -> list[str]:
@@ -117,20 +114,12 @@ def full_paths(table: DeltaTable, files: pa.Table) -> list[str]:
     return sorted(f"{base.rstrip('/')}/{each}" for each in files["path"].to_pylist())
 
 
-def at_least(files: pa.Table, column: str, bound: datetime | str | int) -> pa.Table:
-    """The files whose bound is at least some value, or unknown."""
+def kept(files: pa.Table, column: str, compare: Callable[..., Any], bound: datetime | str | int) -> pa.Table:
+    """The files whose value in a column compares so with a bound, or is unknown."""
     if column not in files.schema.names:
         return files
     found = files[column]
-    return files.filter(pc.fill_null(pc.greater_equal(found, pa.scalar(bound, found.type)), True))
-
-
-def at_most(files: pa.Table, column: str, bound: datetime | str | int) -> pa.Table:
-    """The files whose bound is at most some value, or unknown."""
-    if column not in files.schema.names:
-        return files
-    found = files[column]
-    return files.filter(pc.fill_null(pc.less_equal(found, pa.scalar(bound, found.type)), True))
+    return files.filter(pc.fill_null(compare(found, pa.scalar(bound, found.type)), True))
 
 
 def versions(uri: str, after: int, until: int) -> Iterator[Version]:
@@ -152,11 +141,7 @@ def first_version(uri: str) -> int:
 
 
 def version(system: fs.FileSystem, base: str, number: int) -> Version:
-    """Read one commit.
-
-    Raises:
-        LogGone: The log no longer has it.
-    """
+    """Read one commit."""
     try:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]

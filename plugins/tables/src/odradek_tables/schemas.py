@@ -11,54 +11,52 @@ from typing import Final
 import pyarrow as pa
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
-TEXT: Final = pa.string()
+TYPES: Final = {
+    "timestamp": TIMESTAMP,
+    "decimal": pa.decimal128(38, 0),
+    "doubles": pa.list_(pa.float64()),
+    "longs": pa.list_(pa.int64()),
+    "quantiles": pa.list_(pa.struct([("q", pa.float64()), ("v", pa.float64())])),
+}
+"""The types for which Arrow has no name."""
 
-IDENTITY: Final = (
-    pa.field("client_instance_id", TEXT),
-    pa.field("client_id", TEXT),
-    pa.field("software_name", TEXT),
-    pa.field("software_version", TEXT),
-    pa.field("principal", TEXT),
-    pa.field("listener", TEXT),
-    pa.field("client_address", TEXT),
-    pa.field("broker_id", pa.int32()),
-)
+
+def columns(text: str) -> tuple[pa.Field, ...]:
+    """Columns from lines that each have a type and the names of its columns."""
+    lines = (line.split() for line in text.strip().splitlines())
+    return tuple(
+        pa.field(name, TYPES.get(kind) or pa.type_for_alias(kind)) for kind, *names in lines for name in names
+    )
+
+
+IDENTITY: Final = columns("""
+    string client_instance_id client_id software_name software_version principal listener client_address
+    int32 broker_id
+""")
 """The client that pushed; its instance id as Kafka prints it."""
-SOURCE: Final = (pa.field("src_partition", pa.int32()), pa.field("src_offset", pa.int64()))
+SOURCE: Final = columns("""
+    int32 src_partition
+    int64 src_offset
+""")
 """The record of the topic."""
-DAY: Final = (pa.field("date", TEXT), pa.field("hour", pa.int32()))
+DATE, HOUR = columns("""
+    string date
+    int32 hour
+""")
 """``YYYY-MM-DD`` and hour of the receive time."""
-FAMILY: Final = pa.field("family", TEXT)
-
-SERIES: Final = (
-    pa.field("name", TEXT),
-    pa.field("unit", TEXT),
-    pa.field("kind", pa.int8()),
-    pa.field("temporality", pa.int8()),
-)
-LABELS: Final = (
-    pa.field("attrs", TEXT),
-    pa.field("topic", TEXT),
-    pa.field("partition", TEXT),
-    pa.field("node_id", TEXT),
-    pa.field("resource", TEXT),
-    pa.field("client_rack", TEXT),
-    pa.field("group_id", TEXT),
-    pa.field("group_instance_id", TEXT),
-    pa.field("group_member_id", TEXT),
-    pa.field("transactional_id", TEXT),
-    pa.field("scope_name", TEXT),
-    pa.field("scope_version", TEXT),
-)
-TIMES: Final = (
-    pa.field("recv_ts", TIMESTAMP),
-    pa.field("ts", TIMESTAMP),
-    pa.field("client_ts", TIMESTAMP),
-    pa.field("start_ts", TIMESTAMP),
-    pa.field("time_unix_nano", pa.int64()),
-    pa.field("start_unix_nano", pa.int64()),
-)
-DOUBLES, LONGS = pa.list_(pa.float64()), pa.list_(pa.int64())
+SERIES: Final = columns("""
+    string name unit
+    int8 kind temporality
+""")
+LABELS: Final = columns("""
+    string attrs topic partition node_id resource client_rack group_id group_instance_id group_member_id
+    string transactional_id scope_name scope_version
+""")
+TIMES: Final = columns("""
+    timestamp recv_ts ts client_ts start_ts
+    int64 time_unix_nano start_unix_nano
+""")
+OF_POINT: Final = (*SOURCE, pa.field("src_idx", pa.int32()), DATE, HOUR, pa.field("family", pa.string()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,136 +79,89 @@ class Table:
         return pa.schema([each for each in self.schema if each.name not in self.partitions])
 
 
+POINT_FIELDS: Final = columns("""
+    double value
+    int64 value_int
+    int32 flags
+    string exemplars
+""")
 POINTS: Final = Table(
     "points",
     pa.schema(
-        [
-            *IDENTITY,
-            *TIMES,
-            *SERIES,
-            pa.field("monotonic", pa.bool_()),
-            *LABELS,
-            pa.field("value", pa.float64()),
-            pa.field("value_int", pa.int64()),
-            pa.field("flags", pa.int32()),
-            pa.field("exemplars", TEXT),
-            *SOURCE,
-            pa.field("src_idx", pa.int32()),
-            *DAY,
-            FAMILY,
-        ]
+        [*IDENTITY, *TIMES, *SERIES, pa.field("monotonic", pa.bool_()), *LABELS, *POINT_FIELDS, *OF_POINT]
     ),
     ("date", "hour", "family"),
     time="ts",
 )
+HISTOGRAM_FIELDS: Final = columns("""
+    int64 count
+    double sum min max
+    doubles bounds
+    longs counts
+    int32 scale
+    int64 zero_count
+    double zero_threshold
+    int32 pos_offset neg_offset
+    longs pos_counts neg_counts
+    quantiles quantiles
+    int32 flags
+    string exemplars
+""")
 HISTOGRAMS: Final = Table(
     "histograms",
-    pa.schema(
-        [
-            *IDENTITY,
-            *TIMES,
-            *SERIES,
-            *LABELS,
-            pa.field("count", pa.int64()),
-            pa.field("sum", pa.float64()),
-            pa.field("min", pa.float64()),
-            pa.field("max", pa.float64()),
-            pa.field("bounds", DOUBLES),
-            pa.field("counts", LONGS),
-            pa.field("scale", pa.int32()),
-            pa.field("zero_count", pa.int64()),
-            pa.field("zero_threshold", pa.float64()),
-            pa.field("pos_offset", pa.int32()),
-            pa.field("neg_offset", pa.int32()),
-            pa.field("pos_counts", LONGS),
-            pa.field("neg_counts", LONGS),
-            pa.field("quantiles", pa.list_(pa.struct([("q", pa.float64()), ("v", pa.float64())]))),
-            pa.field("flags", pa.int32()),
-            pa.field("exemplars", TEXT),
-            *SOURCE,
-            pa.field("src_idx", pa.int32()),
-            *DAY,
-            FAMILY,
-        ]
-    ),
+    pa.schema([*IDENTITY, *TIMES, *SERIES, *LABELS, *HISTOGRAM_FIELDS, *OF_POINT]),
     ("date", "hour", "family"),
     time="ts",
 )
+PUSH_FIELDS: Final = columns("""
+    timestamp recv_ts
+    int32 payload_bytes
+    string codec
+    int32 points subscription_id push_interval_ms
+    bool terminating
+    int64 payload_hash shape_id
+""")
+PROVENANCE: Final = columns("""
+    string source
+    bool observed
+    string origin
+""")
 PUSHES: Final = Table(
     "pushes",
-    pa.schema(
-        [
-            *IDENTITY,
-            pa.field("recv_ts", TIMESTAMP),
-            pa.field("payload_bytes", pa.int32()),
-            pa.field("codec", TEXT),
-            pa.field("points", pa.int32()),
-            pa.field("subscription_id", pa.int32()),
-            pa.field("push_interval_ms", pa.int32()),
-            pa.field("terminating", pa.bool_()),
-            pa.field("payload_hash", pa.int64()),
-            pa.field("shape_id", pa.int64()),
-            *SOURCE,
-            pa.field("source", TEXT),
-            pa.field("observed", pa.bool_()),
-            pa.field("origin", TEXT),
-            *DAY,
-        ]
-    ),
+    pa.schema([*IDENTITY, *PUSH_FIELDS, *SOURCE, *PROVENANCE, DATE, HOUR]),
     ("date", "hour"),
     added=("source", "observed", "origin"),
 )
-DEAD_LETTER: Final = Table(
-    "dead_letter",
-    pa.schema(
-        [
-            pa.field("recv_ts", TIMESTAMP),
-            pa.field("reason", TEXT),
-            pa.field("bytes", pa.binary()),
-            *SOURCE,
-            DAY[0],
-        ]
-    ),
-    ("date",),
-)
+LETTER_FIELDS: Final = columns("""
+    timestamp recv_ts
+    string reason
+    binary bytes
+""")
+DEAD_LETTER: Final = Table("dead_letter", pa.schema([*LETTER_FIELDS, *SOURCE, DATE]), ("date",))
 
-GROUP: Final = (
-    *SERIES,
-    pa.field("client_id", TEXT),
-    pa.field("software_name", TEXT),
-    pa.field("software_version", TEXT),
-    pa.field("client_rack", TEXT),
-    pa.field("group_id", TEXT),
-    pa.field("topic", TEXT),
-    pa.field("node_id", TEXT),
-    pa.field("broker_id", pa.int32()),
-)
+BUCKET: Final = pa.field("bucket", TIMESTAMP)
+GROUP: Final = SERIES + columns("""
+    string client_id software_name software_version client_rack group_id topic node_id
+    int32 broker_id
+""")
 """The columns by which a rollup groups."""
-AGGREGATES: Final = (
-    pa.field("n", pa.int64()),
-    pa.field("not_finite", pa.int64()),
-    pa.field("sum", pa.float64()),
-    pa.field("min", pa.float64()),
-    pa.field("max", pa.float64()),
-    pa.field("last", pa.float64()),
-    pa.field("last_ts", TIMESTAMP),
-    pa.field("sum_int", pa.decimal128(38, 0)),
-)
+AGGREGATES: Final = columns("""
+    int64 n not_finite
+    double sum min max last
+    timestamp last_ts
+    decimal sum_int
+""")
 """Aggregates of a group in a rollup; `odradek_spark.jobs.rollup.rollup` defines each."""
 ROLLUP_5M: Final = Table(
     "rollup_5m",
-    pa.schema(
-        [pa.field("bucket", TIMESTAMP), *GROUP, *AGGREGATES, pa.field("instances", pa.binary()), DAY[0]]
-    ),
+    pa.schema([BUCKET, *GROUP, *AGGREGATES, pa.field("instances", pa.binary()), DATE]),
     ("date",),
     time="bucket",
     bucket_s=300,
 )
 ROLLUP_1H: Final = Table(
     "rollup_1h",
-    pa.schema(
-        [pa.field("bucket", TIMESTAMP), pa.field("client_instance_id", TEXT), *GROUP, *AGGREGATES, DAY[0]]
-    ),
+    pa.schema([BUCKET, IDENTITY[0], *GROUP, *AGGREGATES, DATE]),
     ("date",),
     time="bucket",
     bucket_s=3600,
@@ -218,93 +169,51 @@ ROLLUP_1H: Final = Table(
 FLEET_1H: Final = Table("fleet_1h", ROLLUP_5M.schema, ("date",), time="bucket", bucket_s=3600)
 """`ROLLUP_5M` by the hour."""
 ROLLUPS: Final = (ROLLUP_5M, ROLLUP_1H, FLEET_1H)
+CLIENT_FIELDS: Final = columns("""
+    timestamp valid_from valid_to last_seen
+    int64 pushes points
+    int32 push_interval_ms
+    bool terminated
+    int32 broker_id
+    string source
+    bool observed
+    string ways
+    int32 bucket
+""")
 CLIENTS: Final = Table(
     "clients",
-    pa.schema(
-        [
-            *IDENTITY[:-1],
-            pa.field("valid_from", TIMESTAMP),
-            pa.field("valid_to", TIMESTAMP),
-            pa.field("last_seen", TIMESTAMP),
-            pa.field("pushes", pa.int64()),
-            pa.field("points", pa.int64()),
-            pa.field("push_interval_ms", pa.int32()),
-            pa.field("terminated", pa.bool_()),
-            pa.field("broker_id", pa.int32()),
-            pa.field("source", TEXT),
-            pa.field("observed", pa.bool_()),
-            pa.field("ways", TEXT),
-            pa.field("bucket", pa.int32()),
-        ]
-    ),
+    pa.schema([*IDENTITY[:-1], *CLIENT_FIELDS]),
     ("bucket",),
     time="last_seen",
     added=("broker_id", "source", "observed", "ways"),
 )
+EPISODE_FIELDS: Final = columns("""
+    string rule client_instance_id client_id name attrs op
+    double threshold
+    timestamp started_ts fired_ts last_ts last_recv_ts closed_ts
+    string state reason
+    int64 samples
+    double worst last
+    int32 push_interval_ms
+""")
+ADDED_TO_EPISODES: Final = columns("""
+    string software_name software_version principal client_address client_rack group_id
+    double clear
+    int64 throttle_ms
+    string delivered
+""")
 ANOMALIES: Final = Table(
     "anomalies",
-    pa.schema(
-        [
-            pa.field("rule", TEXT),
-            pa.field("client_instance_id", TEXT),
-            pa.field("client_id", TEXT),
-            pa.field("name", TEXT),
-            pa.field("attrs", TEXT),
-            pa.field("op", TEXT),
-            pa.field("threshold", pa.float64()),
-            pa.field("started_ts", TIMESTAMP),
-            pa.field("fired_ts", TIMESTAMP),
-            pa.field("last_ts", TIMESTAMP),
-            pa.field("last_recv_ts", TIMESTAMP),
-            pa.field("closed_ts", TIMESTAMP),
-            pa.field("state", TEXT),
-            pa.field("reason", TEXT),
-            pa.field("samples", pa.int64()),
-            pa.field("worst", pa.float64()),
-            pa.field("last", pa.float64()),
-            pa.field("push_interval_ms", pa.int32()),
-            pa.field("software_name", TEXT),
-            pa.field("software_version", TEXT),
-            pa.field("principal", TEXT),
-            pa.field("client_address", TEXT),
-            pa.field("client_rack", TEXT),
-            pa.field("group_id", TEXT),
-            pa.field("clear", pa.float64()),
-            pa.field("throttle_ms", pa.int64()),
-            pa.field("delivered", TEXT),
-            DAY[0],
-        ]
-    ),
+    pa.schema([*EPISODE_FIELDS, *ADDED_TO_EPISODES, DATE]),
     ("date",),
     time="started_ts",
-    added=(
-        "software_name",
-        "software_version",
-        "principal",
-        "client_address",
-        "client_rack",
-        "group_id",
-        "clear",
-        "throttle_ms",
-        "delivered",
-    ),
+    added=tuple(each.name for each in ADDED_TO_EPISODES),
 )
-
-ERASURES: Final = Table(
-    "erasures",
-    pa.schema(
-        [
-            pa.field("erased_ts", TIMESTAMP),
-            pa.field("erased", TEXT),
-            pa.field("value_sha256", TEXT),
-            pa.field("rows", TEXT),
-            pa.field("records", TEXT),
-            DAY[0],
-        ]
-    ),
-    ("date",),
-    time="erased_ts",
-)
+ERASURE_FIELDS: Final = columns("""
+    timestamp erased_ts
+    string erased value_sha256 rows records date
+""")
+ERASURES: Final = Table("erasures", pa.schema(ERASURE_FIELDS), ("date",), time="erased_ts")
 
 INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
 """The tables of ingest, in the order in which a batch commits: ``pushes`` last, it completes the batch."""

@@ -5,24 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from dataclasses import fields
+from typing import Any
 
 import click
 
 from odradek.endpoints import Address
-from odradek.topic import TopicFormat
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
-from odradek_spark.cli.options import (
-    allow_data_loss_option,
-    client_config_option,
-    dataset_option,
-    listener,
-    max_payload_option,
-    properties,
-    topic_options,
-)
+from odradek_spark.cli.options import adding, listener, number, properties, topic_options
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.progress import Progress, served
@@ -31,59 +22,39 @@ from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES
 from odradek_spark.source.topic import Unreachable
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def source_options(command: Command) -> Command:
-    """Add the options of the topic, the dataset and the batches."""
-    options = (
-        click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
-        client_config_option,
-        dataset_option,
-        topic_options,
-        click.option(
-            "--checkpoint",
-            metavar="URI",
-            default="",
-            help="Folder in which Spark stores its progress; by default inside the dataset.",
-        ),
-        click.option(
-            "--max-bytes-per-trigger",
-            metavar="BYTES",
-            type=click.IntRange(1),
-            default=DEFAULT_TRIGGER_BYTES,
-            show_default=True,
-            help="Approximate size of a batch.",
-        ),
-        click.option(
-            "--min-bytes-per-trigger",
-            metavar="BYTES",
-            type=click.IntRange(0),
-            default=0,
-            show_default=True,
-            help="Wait until this many bytes are available; ignored with --once.",
-        ),
-        max_payload_option,
-        click.option(
-            "--starting-offsets",
-            type=click.Choice(["earliest", "latest"]),
-            default="earliest",
-            show_default=True,
-            help="Position in the topic at which a new dataset begins.",
-        ),
-        allow_data_loss_option,
-        click.option(
-            "--trigger-interval-ms",
-            metavar="MS",
-            type=click.IntRange(100),
-            default=60_000,
-            show_default=True,
-            help="Time between the starts of two batches.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+ingest_options = adding(
+    topic_options,
+    click.option(
+        "--checkpoint",
+        metavar="URI",
+        default="",
+        help="Folder in which Spark stores its progress; by default inside the dataset.",
+    ),
+    number("--max-bytes-per-trigger", "BYTES", 1, DEFAULT_TRIGGER_BYTES, "Approximate size of a batch."),
+    number(
+        "--min-bytes-per-trigger",
+        "BYTES",
+        0,
+        0,
+        "Wait until this many bytes are available; ignored with --once.",
+    ),
+    click.option(
+        "--starting-offsets",
+        type=click.Choice(["earliest", "latest"]),
+        default="earliest",
+        show_default=True,
+        help="Position in the topic at which a new dataset begins.",
+    ),
+    number("--trigger-interval-ms", "MS", 100, 60_000, "Time between the starts of two batches."),
+    session_options,
+    click.option(
+        "--once",
+        is_flag=True,
+        help="Stop once everything that is in the topic now is in the tables, for cron. Each start of Spark "
+        "costs about 20 seconds of processor time, whatever there is to read.",
+    ),
+)
+OF_SETTINGS = [each.name for each in fields(IngestSettings)]
 
 
 def ingest_settings(options: dict[str, Any]) -> IngestSettings:
@@ -91,32 +62,14 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
     return IngestSettings(
         bootstrap_servers=options.pop("bootstrap_server"),
         client=properties(options.pop("command_config")),
-        dataset=options.pop("dataset"),
-        topic=options.pop("topic"),
-        topic_format=TopicFormat(options.pop("topic_format")),
-        topic_interval_ms=options.pop("topic_interval_ms"),
-        checkpoint=options.pop("checkpoint"),
-        max_bytes_per_trigger=options.pop("max_bytes_per_trigger"),
-        min_bytes_per_trigger=options.pop("min_bytes_per_trigger"),
-        max_payload_bytes=options.pop("max_payload_bytes"),
-        starting_offsets=options.pop("starting_offsets"),
         fail_on_data_loss=not options.pop("allow_data_loss"),
         trigger_s=options.pop("trigger_interval_ms") / MS_PER_S,
+        **{name: options.pop(name) for name in OF_SETTINGS if name in options},
     )
 
 
-once_option = click.option(
-    "--once",
-    is_flag=True,
-    help="Stop once everything that is in the topic now is in the tables, for cron. Each start of Spark "
-    "costs about 20 seconds of processor time, whatever there is to read.",
-)
-
-
 @click.command()
-@source_options
-@session_options
-@once_option
+@ingest_options
 def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> None:
     """Decode the telemetry topic into the tables, each push exactly once.
 
@@ -139,9 +92,7 @@ def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> No
 
 
 @click.command()
-@source_options
-@session_options
-@once_option
+@ingest_options
 @maintenance_options
 @click.option(
     "--metrics-listener",
@@ -212,8 +163,8 @@ def stop_on_signals(stop: threading.Event) -> None:
         stop.set()
         say("stopping; waiting for the running batch and job, and for Spark")
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handle)
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, handle)
 
 
 def wait_for_end(stop: threading.Event) -> None:

@@ -1,25 +1,17 @@
-"""Commands by hand: replay, erase and verify. `odradek spark run` runs the jobs that are due."""
+"""Commands by hand: replay, erase, rewrite and verify. `odradek spark run` runs the jobs that are due."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from odradek.topic import TopicFormat
-from odradek_spark.cli.options import (
-    allow_data_loss_option,
-    client_config_option,
-    dataset_option,
-    max_payload_option,
-    properties,
-    topic_options,
-)
+from odradek_spark.cli.options import dataset_option, moment, properties, topic_options
 from odradek_spark.cli.session import explained, session, session_options
-from odradek_spark.cli.times import Moment
 from odradek_spark.ingest.status import Totals
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import ReadOptions
@@ -27,16 +19,10 @@ from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import DecoderSettings
 from odradek_tables.schemas import PUSHES
 
-if TYPE_CHECKING:
-    pass
-
 OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 
 
 @click.command()
-@click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers.")
-@client_config_option
-@dataset_option
 @topic_options
 @click.option(
     "--range",
@@ -45,21 +31,14 @@ OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
     metavar="PARTITION:START-END",
     help="Offsets to replay, END excluded. May be repeated. Default: the offsets of dead letters.",
 )
-@click.option(
-    "--since",
-    type=Moment(),
-    metavar="TIME",
-    help="Replay everything received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
-)
-@max_payload_option
-@allow_data_loss_option
+@moment("--since", "Replay everything received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.")
 @session_options
 def replay(
     bootstrap_server: str,
     command_config: Path | None,
     dataset: str,
     topic: str,
-    topic_format: str,
+    topic_format: TopicFormat,
     topic_interval_ms: int,
     found: tuple[str, ...],
     since: datetime | None,
@@ -78,9 +57,7 @@ def replay(
     client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
     options = ReadOptions(client=client, topic=topic, fail_on_data_loss=not allow_data_loss)
     decoding = DecoderSettings(
-        max_payload_bytes=max_payload_bytes,
-        topic_format=TopicFormat(topic_format),
-        interval_ms=topic_interval_ms,
+        max_payload_bytes=max_payload_bytes, topic_format=topic_format, interval_ms=topic_interval_ms
     )
     wanted = [offset_range(each) for each in found] or None
     with explained():
@@ -99,11 +76,7 @@ def told(done: Totals, waiting: int) -> None:
 
 
 def offset_range(text: str) -> OffsetRange:
-    """Parse ``PARTITION:START-END``.
-
-    Raises:
-        click.UsageError: The text is malformed.
-    """
+    """Parse ``PARTITION:START-END``."""
     match = OFFSET_RANGE.fullmatch(text)
     if match is None or int(match[2]) >= int(match[3]):
         raise click.UsageError(f"option --range: expected PARTITION:START-END, found {text!r}")
@@ -131,20 +104,23 @@ def erase(dataset: str, client_id: str | None, principal: str | None) -> None:
 
 @click.command()
 @dataset_option
-@click.option(
-    "--since",
-    type=Moment(),
-    metavar="TIME",
-    help="Only batches with pushes received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
+def rewrite(dataset: str) -> None:
+    """Rewrite files of earlier versions, whose encoding some readers do not know. Needs no Java."""
+    from odradek_spark.jobs.rewrite import run_rewrite
+
+    with explained():
+        done = run_rewrite(dataset)
+    click.echo(f"rewrite: {done} files")
+
+
+@click.command()
+@dataset_option
+@moment(
+    "--since", "Only batches with pushes received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss."
 )
-@click.option("--until", type=Moment(), metavar="TIME", help="Only batches with pushes received before TIME.")
+@moment("--until", "Only batches with pushes received before TIME.")
 @session_options
-def verify(
-    dataset: str,
-    since: datetime | None,
-    until: datetime | None,
-    **where: Any,
-) -> None:
+def verify(dataset: str, since: datetime | None, until: datetime | None, **where: Any) -> None:
     """Check on the data that every push is in the tables exactly once. Exit status 1 if one is not."""
     from odradek_spark.jobs.verify import run_verify
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from odradek_spark.cli.ingest import ingest, run
-from odradek_spark.cli.jobs import erase, replay, verify
+from odradek_spark.cli.jobs import erase, replay, rewrite, verify
 from odradek_spark.cli.query import query
 
 
@@ -14,5 +14,5 @@ def spark() -> None:
     """Client metrics as tables: ingest, maintain and query them."""
 
 
-for command in (run, ingest, query, verify, replay, erase):
+for command in (run, ingest, query, verify, replay, erase, rewrite):
     spark.add_command(command)

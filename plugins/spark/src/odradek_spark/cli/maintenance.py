@@ -8,28 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import (
-    alarm_options,
-    destinations,
-    kept_days,
-    levels,
-    levels_options,
-    retention_option,
-    rules,
-)
+from odradek_spark.cli.options import adding, address, destinations, file, kept_days, levels, number, rules
 from odradek_spark.ingest.failures import explain
 from odradek_spark.jobs.expire import VACUUM_HOURS
+from odradek_tables.dataset import DatasetError
+from odradek_tables.levels import BY_CLIENT
+from odradek_tables.retention import KEPT_DAYS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 Job = Callable[["SparkSession"], "str | None"]
 POLL_S = 1.0
 STOP_S = 10.0
@@ -41,24 +35,58 @@ PAUSE = 3
 HOUR_S = 3600.0
 
 
-def maintenance_options(command: Command) -> Command:
-    """Add the options of the jobs and their intervals."""
-    options = (
-        alarm_options,
-        click.option(
-            "--maintenance-interval-ms",
-            metavar="MS",
-            type=click.IntRange(1000),
-            default=300_000,
-            show_default=True,
-            help="Time between two updates of rollups and inventory, and two compactions of past hours.",
-        ),
-        retention_option,
-        levels_options,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+maintenance_options = adding(
+    file(
+        "--rules-file",
+        "TOML file with more rules for anomalies. A rule with the id of a default rule replaces it.",
+    ),
+    click.option(
+        "--default-rules/--no-default-rules",
+        default=True,
+        show_default=True,
+        help="Detect the troubles that the documentation lists.",
+    ),
+    click.option(
+        "--webhook-url",
+        metavar="URL",
+        callback=address,
+        help="Post each opening and closing of an anomaly to this URL, as JSON.",
+    ),
+    click.option(
+        "--alertmanager-url",
+        metavar="URL",
+        callback=address,
+        help="Send each anomaly to this Alertmanager, by its API v2: http://HOST:9093.",
+    ),
+    number(
+        "--maintenance-interval-ms",
+        "MS",
+        1000,
+        300_000,
+        "Time between two updates of rollups and inventory, and two compactions of past hours.",
+    ),
+    click.option(
+        "--retention-days",
+        multiple=True,
+        metavar="TABLE=DAYS",
+        help="Days that a table keeps. May be repeated. Default: "
+        + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
+    ),
+    click.option(
+        "--rollup-client-metrics",
+        multiple=True,
+        metavar="PREFIX",
+        help="Metrics that rollup_1h keeps by client; * for all. May be repeated. Default: the standard "
+        "metrics of KIP-714, and those of errors, retries, rebalances, lag and volume.",
+    ),
+    click.option(
+        "--rollup-fleet-labels",
+        multiple=True,
+        type=click.Choice(BY_CLIENT),
+        help="Keep this label in the rollups of the fleet, which grow with the number of its values. "
+        "May be repeated.",
+    ),
+)
 
 
 @dataclass(slots=True)
@@ -145,9 +173,8 @@ class Maintenance:
     ) -> None:
         """Run due jobs.
 
-        A failed job is reported and runs again at its next time; ingest and the other jobs go on. A job that
-        takes long runs less often: at most a quarter of the time. Once
-        ``stop`` is set, no job begins and the outcome of the running one is not reported.
+        A failed job is reported and runs again at its next time. A job that takes long runs at most a quarter
+        of the time. Once ``stop`` is set, no job begins, and the running one is not reported.
         """
         stopped = threading.Event() if stop is None else stop
         for each in self.due:
@@ -164,8 +191,6 @@ def attempted(due: Due, spark: SparkSession) -> str | None:
     """Run a job; return a line about its outcome or its failure, or None if it had nothing to do."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
-
-    from odradek_tables.dataset import DatasetError
 
     try:
         return due.job(spark)

@@ -10,6 +10,7 @@ import click
 
 from odradek.endpoints import Address, parsed_address
 from odradek.topic import TopicFormat
+from odradek_spark.cli.times import Moment
 from odradek_spark.jobs.addresses import is_address
 from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
@@ -20,10 +21,39 @@ from odradek_spark.source.options import (
     MAX_INTERVAL_MS,
     TELEMETRY_TOPIC,
 )
-from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS, Levels
+from odradek_tables.levels import CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
+
+
+def adding(*options: Decorator) -> Decorator:
+    """Adds options to a command, in their order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def number(name: str, unit: str, least: int, default: int, text: str, most: int | None = None) -> Decorator:
+    """An option for a whole number."""
+    kind = click.IntRange(least, most)
+    return click.option(name, metavar=unit, type=kind, default=default, show_default=True, help=text)
+
+
+def moment(name: str, text: str) -> Decorator:
+    """An option for a time."""
+    return click.option(name, type=Moment(), metavar="TIME", help=text)
+
+
+def file(name: str, text: str) -> Decorator:
+    """An option for a file that exists."""
+    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
+    return click.option(name, type=kind, help=text)
 
 
 def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
@@ -38,59 +68,45 @@ dataset_option = click.option(
     callback=whole_path,
     help="Root folder of the tables: a path, s3://, gs:// or abfss://.",
 )
-
-
-client_config_option = click.option(
-    "--command-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
+topic_options = adding(
+    click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
+    file(
+        "--command-config",
+        "Properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
+    ),
+    dataset_option,
+    click.option(
+        "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
+    ),
+    click.option(
+        "--topic-format",
+        type=click.Choice([each.value for each in TopicFormat]),
+        default=TopicFormat.ODRADEK.value,
+        callback=lambda _, __, name: TopicFormat(name),
+        show_default=True,
+        help="Format of its records. otlp_*: plain OTLP, as an OpenTelemetry collector writes it.",
+    ),
+    number(
+        "--topic-interval-ms",
+        "MS",
+        1,
+        DEFAULT_INTERVAL_MS,
+        "Time between the exports of a client, which OTLP does not tell.",
+        MAX_INTERVAL_MS,
+    ),
+    number(
+        "--max-payload-bytes",
+        "BYTES",
+        1,
+        DEFAULT_PAYLOAD_BYTES,
+        "Limit of a decompressed push; larger pushes become dead letters.",
+    ),
+    click.option(
+        "--allow-data-loss",
+        is_flag=True,
+        help="Continue if retention deleted records before they were read, instead of failing.",
+    ),
 )
-max_payload_option = click.option(
-    "--max-payload-bytes",
-    metavar="BYTES",
-    type=click.IntRange(1),
-    default=DEFAULT_PAYLOAD_BYTES,
-    show_default=True,
-    help="Limit of a decompressed push; larger pushes become dead letters.",
-)
-allow_data_loss_option = click.option(
-    "--allow-data-loss",
-    is_flag=True,
-    help="Continue if retention deleted records before they were read, instead of failing.",
-)
-retention_option = click.option(
-    "--retention-days",
-    multiple=True,
-    metavar="TABLE=DAYS",
-    help="Days that a table keeps. May be repeated. Default: "
-    + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
-)
-
-
-def topic_options(command: Command) -> Command:
-    """Add the options of the topic."""
-    for option in (
-        click.option(
-            "--topic-interval-ms",
-            metavar="MS",
-            type=click.IntRange(1, MAX_INTERVAL_MS),
-            default=DEFAULT_INTERVAL_MS,
-            show_default=True,
-            help="Time between the exports of a client, which OTLP does not tell.",
-        ),
-        click.option(
-            "--topic-format",
-            type=click.Choice([each.value for each in TopicFormat]),
-            default=TopicFormat.ODRADEK.value,
-            show_default=True,
-            help="Format of its records. otlp_*: plain OTLP, as an OpenTelemetry collector writes it.",
-        ),
-        click.option(
-            "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
-        ),
-    ):
-        command = option(command)
-    return command
 
 
 def address(_: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
@@ -110,37 +126,6 @@ def listener(_: click.Context, parameter: click.Parameter, url: str | None) -> A
     return found
 
 
-def alarm_options(command: Command) -> Command:
-    """Add the options of rules and destinations."""
-    for option in (
-        click.option(
-            "--alertmanager-url",
-            metavar="URL",
-            callback=address,
-            help="Send each anomaly to this Alertmanager, by its API v2: http://HOST:9093.",
-        ),
-        click.option(
-            "--webhook-url",
-            metavar="URL",
-            callback=address,
-            help="Post each opening and closing of an anomaly to this URL, as JSON.",
-        ),
-        click.option(
-            "--default-rules/--no-default-rules",
-            default=True,
-            show_default=True,
-            help="Detect the troubles that the documentation lists.",
-        ),
-        click.option(
-            "--rules-file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="TOML file with more rules for anomalies. A rule with the id of a default rule replaces it.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 def rules(rules_file: Path | None, *, default_rules: bool) -> list[Rule]:
     """The rules: the default ones and those of a file.
 
@@ -148,21 +133,11 @@ def rules(rules_file: Path | None, *, default_rules: bool) -> list[Rule]:
         RuleError: A rule of the file is invalid.
         OSError: The file cannot be read.
     """
-    own = read_rules(rules_file) if rules_file is not None else []
-    return combined(shipped() if default_rules else [], own)
-
-
-def read_rules(path: Path) -> list[Rule]:
-    """Read the rules of a file.
-
-    Raises:
-        RuleError: A rule is invalid.
-        OSError: The file cannot be read.
-    """
     try:
-        return parse_rules(path.read_text())
+        own = parse_rules(rules_file.read_text()) if rules_file is not None else []
     except RuleError as error:
-        raise RuleError(f"{path}: {error}") from error
+        raise RuleError(f"{rules_file}: {error}") from error
+    return combined(shipped() if default_rules else [], own)
 
 
 def destinations(webhook_url: str | None, alertmanager_url: str | None) -> list[Destination]:
@@ -171,39 +146,13 @@ def destinations(webhook_url: str | None, alertmanager_url: str | None) -> list[
     return found if alertmanager_url is None else [*found, Alertmanager(alertmanager_url)]
 
 
-def levels_options(command: Command) -> Command:
-    """Add the options of the rollups' levels."""
-    for option in (
-        click.option(
-            "--rollup-fleet-labels",
-            multiple=True,
-            type=click.Choice(BY_CLIENT),
-            help="Keep this label in the rollups of the fleet, which grow with the number of its values. "
-            "May be repeated.",
-        ),
-        click.option(
-            "--rollup-client-metrics",
-            multiple=True,
-            metavar="PREFIX",
-            help="Metrics that rollup_1h keeps by client; * for all. May be repeated. Default: the standard "
-            "metrics of KIP-714, and those of errors, retries, rebalances, lag and volume.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 def levels(client_metrics: Iterable[str], fleet_labels: Iterable[str]) -> Levels:
     """The levels of the rollups: as given, else the default."""
     return Levels(tuple(client_metrics) or CLIENT_METRICS, tuple(fleet_labels))
 
 
 def kept_days(given: Iterable[str]) -> dict[str, int]:
-    """The retention of each table in days: as given, else the default.
-
-    Raises:
-        click.UsageError: An option is malformed, or names a table without retention.
-    """
+    """The retention of each table in days: as given, else the default."""
     found = dict(KEPT_DAYS)
     for each in given:
         table, _, days = each.partition("=")
@@ -215,11 +164,7 @@ def kept_days(given: Iterable[str]) -> dict[str, int]:
 
 
 def properties(path: Path | None) -> dict[str, str]:
-    """Read the pairs of a properties file.
-
-    Raises:
-        click.UsageError: A line is malformed.
-    """
+    """Read the pairs of a properties file."""
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path else [], 1):
         text = line.strip()

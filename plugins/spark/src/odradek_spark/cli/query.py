@@ -14,7 +14,7 @@ import click
 import duckdb
 import pyarrow as pa
 
-from odradek_spark.cli.options import dataset_option
+from odradek_spark.cli.options import adding, dataset_option, moment
 from odradek_spark.cli.printing import FORMATS, show, show_columns
 from odradek_spark.cli.tables import (
     Row,
@@ -27,7 +27,6 @@ from odradek_spark.cli.tables import (
     top_table,
     versions_table,
 )
-from odradek_spark.cli.times import Moment
 from odradek_tables.dataset import DatasetError
 from odradek_tables.query import questions
 from odradek_tables.query.missing import missing_client, missing_metric
@@ -69,22 +68,15 @@ def asking(question: Callable[..., Answer]) -> Callable[..., None]:
         if answer.status:
             raise click.exceptions.Exit(answer.status)
 
-    options = (
+    asked: Callable[..., None] = adding(
         dataset_option,
-        click.option(
-            "--since",
-            type=Moment(),
-            metavar="TIME",
-            help="Only pushes since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
-        ),
-        click.option("--until", type=Moment(), metavar="TIME", help="Only pushes before TIME."),
+        moment("--since", "Only pushes since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss."),
+        moment("--until", "Only pushes before TIME."),
         click.option(
             "--format", "form", type=click.Choice(FORMATS), default="table", help="Format of the output."
         ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )(command)
+    return asked
 
 
 @query.command()
@@ -208,7 +200,7 @@ def show_anomalies(rows: Sequence[Row], latest: datetime) -> None:
 def sql(reader: Reader, window: Window, statement: str) -> Answer:
     """Run a DuckDB SQL statement on the tables and views.
 
-    The views are v_points, v_clients, v_rollup and v_totals.
+    The views are v_points, v_clients, v_rollup, v_lag and v_totals.
     """
     try:
         return Answer(reader.ask(statement), "no rows")

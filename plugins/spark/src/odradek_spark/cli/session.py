@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.conditions import without_condition
+from odradek_spark.cli.options import adding
+from odradek_spark.conditions import Condition, without_condition
 from odradek_spark.ingest.failures import IngestFailed, explain
 from odradek_spark.jobs.rules import RuleError
-from odradek_spark.source.options import OptionError
-from odradek_spark.source.topic import TopicError
 from odradek_tables.dataset import DatasetError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.log.level": "FATAL",  # a command says its errors itself, each in a line
     "spark.scheduler.mode": "FAIR",  # long jobs and ingest share the cores
@@ -45,31 +43,25 @@ class NoSpark(Exception):
     """Spark cannot run here; the message says what to do."""
 
 
-EXPECTED: Final = (
-    *(NoSpark, DatasetError, TopicError, OptionError, RuleError, IngestFailed, DeltaError, OSError),
-)
+EXPECTED: Final = (NoSpark, DatasetError, Condition, RuleError, IngestFailed, DeltaError, OSError)
 """Errors that the user can fix; the message suffices, without a traceback."""
 
 
-def session_options(command: Command) -> Command:
-    """Add the options of the Spark session."""
-    for option in (
-        click.option(
-            "--conf",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="A setting of Spark; spark.remote=sc://HOST:PORT for Spark Connect. May be repeated.",
-        ),
-        click.option(
-            "--master",
-            metavar="MASTER",
-            default="local[*]",
-            show_default=True,
-            help="Master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://...; not with spark-submit.",
-        ),
-    ):
-        command = option(command)
-    return command
+session_options = adding(
+    click.option(
+        "--master",
+        metavar="MASTER",
+        default="local[*]",
+        show_default=True,
+        help="Master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://...; not with spark-submit.",
+    ),
+    click.option(
+        "--conf",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A setting of Spark; spark.remote=sc://HOST:PORT for Spark Connect. May be repeated.",
+    ),
+)
 
 
 @contextmanager
@@ -96,22 +88,13 @@ def explained() -> Iterator[None]:
     except EXPECTED as error:
         raise click.ClickException(without_condition(str(error))) from error
     except Exception as error:
-        if is_of_spark(error):
+        if type(error).__module__.partition(".")[0] in ("py4j", "pyspark"):  # perhaps nothing imports them
             raise click.ClickException(explain(error).message) from error
         raise
 
 
-def is_of_spark(error: Exception) -> bool:
-    """Whether Spark raised an error; without Spark, nothing has imported it."""
-    return type(error).__module__.partition(".")[0] in ("py4j", "pyspark")
-
-
 def opened(master: str, given: Mapping[str, str]) -> SparkSession:
-    """Open the session that the options describe.
-
-    Raises:
-        NoSpark: There is no Java.
-    """
+    """Open the session that the options describe."""
     values = dict(SETTINGS)
     if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
         check_java()
@@ -129,22 +112,14 @@ def opened(master: str, given: Mapping[str, str]) -> SparkSession:
 
 
 def check_java() -> None:
-    """Look for Java before Spark does, whose error does not name it.
-
-    Raises:
-        NoSpark: There is none.
-    """
+    """Look for Java before Spark does, whose error does not name it."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which(f"{home}/bin/java" if home else "java") is None:
         raise NoSpark("no Java found: the pipeline needs Java 17 or newer. Install it, or correct JAVA_HOME")
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:
-    """Parse settings of the form ``KEY=VALUE``.
-
-    Raises:
-        click.UsageError: A setting is malformed.
-    """
+    """Parse settings of the form ``KEY=VALUE``."""
     found = {}
     for each in conf:
         key, sign, value = each.partition("=")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -65,21 +67,23 @@ def measured(heading: str, values: Iterable[tuple[float | None, str]]) -> Column
     return Column(heading, [said(value, unit) for value, unit in values], right=True)
 
 
+def columns(rows: Sequence[Row], named: str, *, optional: bool = False) -> list[Column]:
+    """Columns of rows, from a text with their names and other headings: ``points, last_ts: last point``."""
+    pairs = [each.strip().partition(": ") for each in named.split(",")]
+    return [
+        column(heading or name, (row[name] for row in rows), optional=optional) for name, _, heading in pairs
+    ]
+
+
 def clients_table(rows: Sequence[Row]) -> list[Column]:
     """Rows of `odradek_tables.query.questions.clients`."""
+    optional = (
+        "software, pushes, terminated, first_seen: first push, points, principal, client_address, broker_id"
+    )
     return [
-        column("client_id", (row["client_id"] for row in rows)),
-        column("client_instance_id", (row["client_instance_id"] for row in rows)),
-        column("last push", (row["last_seen"] for row in rows)),
-        column("came by", (row["ways"] for row in rows), optional=all(row["ways"] == PUSHED for row in rows)),
-        column("software", (row["software"] for row in rows), optional=True),
-        column("pushes", (row["pushes"] for row in rows), optional=True),
-        column("terminated", (row["terminated"] for row in rows), optional=True),
-        column("first push", (row["first_seen"] for row in rows), optional=True),
-        column("points", (row["points"] for row in rows), optional=True),
-        column("principal", (row["principal"] for row in rows), optional=True),
-        column("client_address", (row["client_address"] for row in rows), optional=True),
-        column("broker_id", (row["broker_id"] for row in rows), optional=True),
+        *columns(rows, "client_id, client_instance_id, last_seen: last push"),
+        *columns(rows, "ways: came by", optional=all(row["ways"] == PUSHED for row in rows)),
+        *columns(rows, optional, optional=True),
     ]
 
 
@@ -87,61 +91,44 @@ def top_table(rows: pa.Table, metric: str, by: str, aggregate: str) -> list[Colu
     """Rows of `odradek_tables.query.questions.top`."""
     found = rows.to_pylist()
     return [
-        column(by, (row[by] for row in found)),
+        *columns(found, by),
         measured(aggregate, ((row["value"], unit_of(metric, row["unit"])) for row in found)),
-        column("points", (row["points"] for row in found)),
-        column("instances", (row["instances"] for row in found)),
-        column("last point", (row["last_ts"] for row in found)),
+        *columns(found, "points, instances, last_ts: last point"),
     ]
 
 
 def throttled_table(rows: Sequence[Row]) -> list[Column]:
     """Rows of `odradek_tables.query.questions.throttled`: a row for each minute and client."""
-    minutes: dict[tuple[Any, ...], dict[str, float]] = {}
+    minutes: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         stem, _, stat = str(row["name"]).removeprefix(PREFIX).rpartition(".")
-        key = (row["minute"], row["client_id"], stem.partition(".throttle.")[0].rpartition(".")[2])
-        of_minute = minutes.setdefault((*key, row["client_instance_id"]), {})
-        of_minute[stat] = row["throttle_ms"]
-    keys = list(minutes)
+        asked = stem.partition(".throttle.")[0].rpartition(".")[2]
+        key = (row["minute"], row["client_id"], asked, row["client_instance_id"])
+        minutes.setdefault(key, {**row, "requests": asked})[stat] = row["throttle_ms"]
+    found = list(minutes.values())
     return [
-        column("minute", (each[0] for each in keys)),
-        column("client_id", (each[1] for each in keys)),
-        column("requests", (each[2] for each in keys)),
-        measured("avg", ((minutes[each].get("avg"), "ms") for each in keys)),
-        measured("max", ((minutes[each].get("max"), "ms") for each in keys)),
-        column("client_instance_id", (each[3] for each in keys), optional=True),
+        *columns(found, "minute, client_id, requests"),
+        *(measured(stat, ((row.get(stat), "ms") for row in found)) for stat in ("avg", "max")),
+        *columns(found, "client_instance_id", optional=True),
     ]
 
 
 def versions_table(rows: Sequence[Row]) -> list[Column]:
     """Rows of `odradek_tables.query.questions.versions`."""
-    return [
-        column("software", (row["software_name"] for row in rows)),
-        column("version", (row["software_version"] for row in rows)),
-        column("instances", (row["instances"] for row in rows)),
-        column("client ids", (row["client_ids"] for row in rows)),
-        column("pushes", (row["pushes"] for row in rows)),
-        column("last push", (row["last_seen"] for row in rows), optional=True),
-        column("first push", (row["first_seen"] for row in rows), optional=True),
-    ]
+    required = "software_name: software, software_version: version, instances, client_ids: client ids, pushes"
+    optional = "last_seen: last push, first_seen: first push"
+    return [*columns(rows, required), *columns(rows, optional, optional=True)]
 
 
 def anomalies_table(rows: Sequence[Row], latest: datetime) -> list[Column]:
     """Rows of `odradek_tables.query.questions.anomalies`; ``latest`` is the time of the last push."""
+    optional = "reason: end, client_instance_id, principal, client_address, client_rack, group_id"
     return [
-        column("rule", (row["rule"] for row in rows)),
-        column("client_id", (row["client_id"] for row in rows)),
-        column("began", (row["started_ts"] for row in rows)),
+        *columns(rows, "rule, client_id, started_ts: began"),
         Column("lasted", [lasting(row, latest) for row in rows], right=True),
         Column("worst", [worst(row) for row in rows], right=True, optional=True),
         column("labels", (labels(row["attrs"]) for row in rows), optional=True),
-        column("end", (row["reason"] for row in rows), optional=True),
-        column("client_instance_id", (row["client_instance_id"] for row in rows), optional=True),
-        column("principal", (row["principal"] for row in rows), optional=True),
-        column("client_address", (row["client_address"] for row in rows), optional=True),
-        column("client_rack", (row["client_rack"] for row in rows), optional=True),
-        column("group_id", (row["group_id"] for row in rows), optional=True),
+        *columns(rows, optional, optional=True),
     ]
 
 
@@ -257,32 +244,23 @@ def beyond(rows: Sequence[Row], told: set[str]) -> list[str]:
 def series_tables(rows: Sequence[Row], *, everything: bool) -> list[tuple[str, list[Column]]]:
     """Rows of `odradek_tables.query.questions.client` by concern: titles and tables.
 
-    Args:
-        rows: The rows.
-        everything: Also return the metrics of no concern, as the last table.
+    With ``everything`` also the metrics of no concern, and more than the largest series of a metric.
     """
     ordered = sorted(rows, key=lambda row: place(row["name"]))
     groups = [(concern.title, names_of(concern)) for concern in CONCERNS]
     if everything:
         known = {name for _, names in groups for name in names}
         groups.append(("Other metrics", {row["name"] for row in rows} - known))
-    if not everything:
-        ordered = largest(ordered)
+    else:
+        ordered = [row for _, found in groupby(ordered, itemgetter("name")) for row in largest(list(found))]
     found = [(title, [row for row in ordered if row["name"] in names]) for title, names in groups]
     return [(title, series_table(group)) for title, group in found if group]
 
 
 def largest(rows: Sequence[Row]) -> list[Row]:
-    """Of each metric the series with the largest values."""
-    by_name: dict[str, list[Row]] = {}
-    for row in rows:
-        by_name.setdefault(row["name"], []).append(row)
-    kept = {
-        id(row)
-        for found in by_name.values()
-        for row in sorted(found, key=lambda row: -(row["max"] or 0.0))[:MAX_SERIES]
-    }
-    return [row for row in rows if id(row) in kept]
+    """The series of a metric with the largest values, in their order."""
+    ranked = sorted(range(len(rows)), key=lambda place: -(rows[place]["max"] or 0.0))
+    return [rows[each] for each in sorted(ranked[:MAX_SERIES])]
 
 
 def names_of(concern: Concern) -> set[str]:

@@ -44,12 +44,7 @@ class Failure:
 
 
 def explain(error: BaseException, checkpoint: str = "") -> Failure:
-    """Explain an error of Spark, whose text contains the tracebacks of its workers.
-
-    Args:
-        error: The error of a query or a job.
-        checkpoint: The checkpoint of the query; empty for a job.
-    """
+    """Explain an error of Spark, whose text has the tracebacks of its workers; a job has no checkpoint."""
     text = str(error)
     ours = OURS.findall(text)
     if ours:

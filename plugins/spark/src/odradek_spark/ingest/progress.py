@@ -25,19 +25,13 @@ READY_S: Final = 10.0
 
 
 class Progress:
-    """Pass it to `odradek_spark.ingest.run.run_ingest` as ``watch``.
-
-    Args:
-        root: The dataset.
-        say: Called with a line after each batch.
-        now_s: A monotonic clock.
-    """
+    """The ``watch`` of `odradek_spark.ingest.run.run_ingest`; ``say`` gets a line after each batch."""
 
     def __init__(
         self, root: str, say: Callable[[str], object], now_s: Callable[[], float] = time.monotonic
     ) -> None:
         self.say, self.now_s = say, now_s
-        self.dataset = Dataset(root, follows=True)
+        self.dataset = Dataset(root)
         self.version = version(self.dataset)
         self.total = NOTHING
         self.waiting: int | None = None

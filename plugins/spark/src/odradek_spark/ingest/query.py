@@ -40,11 +40,7 @@ def check_ingest(settings: IngestSettings) -> None:
 
 
 def check_folders(settings: IngestSettings) -> None:
-    """Check the folders of the dataset and of the checkpoint, without writing anything.
-
-    Raises:
-        DatasetError: The dataset is not a dataset or unreadable, or some readers cannot open such a path.
-    """
+    """Check the folders of the dataset and of the checkpoint, without writing anything."""
     check_name(settings.checkpoint_location)
     check_root(settings.dataset)
 

@@ -67,11 +67,7 @@ def run_ingest(
 
 
 def attempt(
-    spark: SparkSession,
-    settings: IngestSettings,
-    once: bool,
-    stopped: threading.Event,
-    watch: Watch,
+    spark: SparkSession, settings: IngestSettings, once: bool, stopped: threading.Event, watch: Watch
 ) -> tuple[StreamingQuery | None, Failure | None]:
     """Run one query; return it, and the reason if it failed."""
     query = None

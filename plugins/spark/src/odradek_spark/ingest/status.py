@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
+from operator import add
 from typing import Any
 
 from odradek_tables.dataset import Dataset
@@ -29,12 +30,7 @@ class Totals:
         return self.pushes + self.dead_letters
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.batches + other.batches,
-            self.pushes + other.pushes,
-            self.points + other.points,
-            self.dead_letters + other.dead_letters,
-        )
+        return Totals(*map(add, astuple(self), astuple(other)))
 
 
 NOTHING = Totals(0, 0, 0, 0)

@@ -19,13 +19,10 @@ INDEX_BITS = 32
 
 
 class Absent:
-    """Drops rows that a table has already, or that were erased; a push is not added as a dead letter.
+    """Drops rows of a range that a table has, or that were erased; a push does not become a dead letter.
 
-    Args:
-        dataset: The dataset, in its present version.
-        found: The records; the object only handles rows of these.
-        kept_from: By table, the first day that it keeps. Earlier rows have expired, and the jobs that follow
-            the table have processed them.
+    ``kept_from`` has the first day that a table keeps. Earlier rows have expired, and the jobs that follow
+    the table have processed them.
     """
 
     def __init__(self, dataset: Dataset, found: OffsetRange, kept_from: Mapping[str, str]) -> None:

@@ -43,7 +43,7 @@ ORDER: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Compacted:
     """The result of a run for one table."""
 
@@ -53,27 +53,18 @@ class Compacted:
     bytes_before: int = 0
     bytes_after: int = 0
 
-    def with_folder(self, old: Sequence[LiveFile], new: Sequence[Manifest]) -> Compacted:
-        """The result with one more folder."""
-        return Compacted(
-            self.table,
-            self.files_before + len(old),
-            self.files_after + len(new),
-            self.bytes_before + sum(each.file_bytes for each in old),
-            self.bytes_after + sum(each.file_bytes for each in new),
-        )
+    def add(self, old: Sequence[LiveFile], new: Sequence[Manifest]) -> None:
+        """Add a folder."""
+        self.files_before += len(old)
+        self.files_after += len(new)
+        self.bytes_before += sum(each.file_bytes for each in old)
+        self.bytes_after += sum(each.file_bytes for each in new)
 
 
 def run_compact(root: str, table: Table, spark: SparkSession | None = None) -> Compacted | None:
-    """Merge the files of closed folders, one commit for each.
+    """Merge the files of closed folders of a table, one commit for each; None if there are none.
 
-    Args:
-        root: Path or URI of the dataset.
-        table: The table.
-        spark: The session, which only rollups need: it adds their parts up.
-
-    Returns:
-        None if there is nothing to do.
+    Rollups need the session, which adds their parts up.
 
     Raises:
         DatasetError: The table does not exist, or has columns of a newer version.
@@ -88,18 +79,16 @@ def run_compact(root: str, table: Table, spark: SparkSession | None = None) -> C
     for folder in plan(live(current), last - GRACE, is_rollup=table in ROLLUPS):
         new = added_up(spark, root, table, folder) if table in ROLLUPS else merged(root, table, folder)
         if dataset.exchange(table, folder, new, {JOB: "compact"}, data_change=False):
-            done = done.with_folder(folder, new)
+            done.add(folder, new)
     return done if done.files_before else None
 
 
 def plan(files: Iterable[LiveFile], closed: datetime, *, is_rollup: bool = False) -> list[list[LiveFile]]:
     """The files to merge, by folder: of hours and days that are over, and have files that are not sorted.
 
-    Args:
-        files: The files of the table.
-        closed: The time before which no more pushes arrive. It follows the receive times and not the clock,
-            so that hours close one by one while an old topic is read.
-        is_rollup: Whether the rows are parts, which can be added up at any time. They go by ``ts``.
+    No more pushes arrive before ``closed``. It follows the receive times and not the clock, so that hours
+    close one by one while an old topic is read. Rows of rollups go by ``ts``; they are parts, which can be
+    added up at any time.
     """
     folders: dict[tuple[str, ...], list[LiveFile]] = defaultdict(list)
     for each in files:
@@ -128,11 +117,7 @@ def is_sorted(file: LiveFile) -> bool:
 
 
 def check_columns(dataset: Dataset, table: Table) -> None:
-    """Check that no column gets lost: rows are rewritten with the columns that this version knows.
-
-    Raises:
-        DatasetError: The table has other columns, or does not exist.
-    """
+    """Refuse columns of a newer version: rows are rewritten with those that this version knows."""
     newer = {each.name for each in dataset.existing(table).schema().fields} - set(table.schema.names)
     if newer:
         raise DatasetError(

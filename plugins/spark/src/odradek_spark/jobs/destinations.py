@@ -28,14 +28,8 @@ ALIVE = timedelta(minutes=15)
 """Alertmanager resolves an open alert after this time without a repetition."""
 OPENED, ENDED = "opened", "closed"
 LABELS = (
-    "client_id",
-    "client_instance_id",
-    "software_name",
-    "software_version",
-    "principal",
-    "client_address",
-    "client_rack",
-    "group_id",
+    *("client_id", "client_instance_id", "software_name", "software_version", "principal"),
+    *("client_address", "client_rack", "group_id"),
 )
 Row = Mapping[str, Any]
 

@@ -26,38 +26,17 @@ CLOSED = "closed"
 RECOVERED, SILENT = "recovered", "silent"
 NOT_DELIVERED = ""
 """No destination has been told of an episode; null: the episode is older than destinations."""
-SAMPLE = [
+SAMPLE = (
     *SERIES,
     *CLIENT,
-    "start_ts",
-    "ts",
-    "recv_ts",
-    "value",
-    "worst",
-    "samples",
-    "push_interval_ms",
-    "throttle_ms",
-    "op",
-    "threshold",
-    "clear",
-    "hold_ms",
-    "beyond",
-    "worse",
-    "fired_ts",
-    "delivered",
-]
-AT_LAST = [
-    "value",
-    "recv_ts",
-    "next_beyond",
-    "next_gap",
-    "push_interval_ms",
-    "throttle_ms",
+    *("start_ts", "ts", "recv_ts", "value", "worst", "samples", "push_interval_ms", "throttle_ms", "op"),
+    *("threshold", "clear", "hold_ms", "beyond", "worse", "fired_ts", "delivered"),
+)
+AT_LAST = (
+    *("value", "recv_ts", "next_beyond", "next_gap", "push_interval_ms", "throttle_ms", "op", "threshold"),
+    *("clear",),
     *CLIENT,
-    "op",
-    "threshold",
-    "clear",
-]
+)
 
 
 def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime) -> DataFrame:
@@ -73,19 +52,10 @@ def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: date
         now: The latest receive time in the tables.
 
     Returns:
-        The table ``anomalies``, a row for each episode that was opened, continued or closed:
-
-        * ``rule``, ``client_instance_id``, ``client_id``, ``name`` string; ``attrs`` string: labels of the
-          series, null if the rule aggregates series; ``op`` string, ``threshold`` double: of the rule.
-        * ``started_ts`` timestamp: the beginning; with the rule, instance, name and labels it is the key of
-          an episode. ``fired_ts``: the first sample after the rule's time; ``last_ts``: the last sample, and
-          ``last_recv_ts``: its receive time. The other times are by the client's clock.
-        * ``state`` string ``open`` or ``closed``; ``closed_ts`` timestamp, null while open; ``reason``:
-          ``recovered`` (a sample was within the threshold) or ``silent`` (no samples for 2.5 push intervals).
-        * ``samples`` bigint: their number; ``worst``, ``last`` double: of the values.
-        * ``push_interval_ms`` int: of the instance; ``throttle_ms`` bigint: how long it was throttled at
-          last, by which its next push may be late; ``date`` string: of ``started_ts``.
-        * ``delivered`` string: see `odradek_spark.jobs.deliver`.
+        Rows of the table ``anomalies``, of each episode that was opened, continued or closed. Times are by
+        the client's clock, but for those of receipt. ``attrs`` is null if the rule aggregates series.
+        ``reason`` is ``recovered`` (a sample was within the threshold) or ``silent`` (none came for 2.5 push
+        intervals).
     """
     found = unseen(samples(points, rules), known)
     rows = found.select(*SAMPLE).unionByName(carried(known).select(*SAMPLE))

@@ -52,12 +52,12 @@ class Detected:
 def run_detect(
     spark: SparkSession, root: str, rules: Sequence[Rule], at: datetime | None = None
 ) -> Detected | None:
-    """Process the points that arrived since the last run.
+    """Process the points that arrived since the last run, by at least one rule.
 
     Args:
         spark: The session.
         root: Path or URI of the dataset.
-        rules: The rules; at least one.
+        rules: The rules.
         at: The time of the run. If no client has pushed for long by then, open episodes are closed: their
             state is unknown. None: they stay open.
 

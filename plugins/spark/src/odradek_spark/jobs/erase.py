@@ -20,7 +20,7 @@ from deltalake import QueryBuilder
 
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.files import write_files
-from odradek_tables.following import joined
+from odradek_tables.following import OffsetSpan, joined
 from odradek_tables.schemas import BY_NAME, DEAD_LETTER, ERASURES, PUSHES, Table
 
 CLIENT_ID, PRINCIPAL, INSTANCE = "client_id", "principal", "client_instance_id"
@@ -128,17 +128,13 @@ def folders_of(dataset: Dataset, table: Table, condition: str) -> dict[str, int]
     }
 
 
-def records(dataset: Dataset, conditions: Mapping[Table, str]) -> dict[int, list[tuple[int, int]]]:
-    """The records of the topic to erase: by partition, ranges of offsets."""
-    spans = [
+def records(dataset: Dataset, conditions: Mapping[Table, str]) -> list[OffsetSpan]:
+    """The records of the topic to erase."""
+    return joined(
         (row["src_partition"], row["src_offset"], row["src_offset"] + 1)
         for table, condition in conditions.items()
         for row, _ in counted(dataset, table, ["src_partition", "src_offset"], condition)
-    ]
-    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for partition, start, end in joined(spans):
-        found[partition].append((start, end))
-    return found
+    )
 
 
 def audit(
@@ -146,17 +142,20 @@ def audit(
     column: str,
     value: str,
     rows: Mapping[str, int],
-    erased: Mapping[int, Sequence[tuple[int, int]]],
+    erased: Sequence[OffsetSpan],
     now: datetime,
 ) -> None:
     """Add a row to the audit; it has a hash of the value, so that the value itself is gone."""
+    offsets = defaultdict(list)
+    for partition, start, end in erased:
+        offsets[partition].append((start, end))
     dataset.create([ERASURES])
     row = {
         "erased_ts": now,
         "erased": column,
         "value_sha256": sha256(value),
         "rows": json.dumps(rows, sort_keys=True),
-        "records": json.dumps(erased, sort_keys=True),
+        "records": json.dumps(offsets, sort_keys=True),
         "date": f"{now:%Y-%m-%d}",
     }
     files = write_files(dataset.root, ERASURES, pa.Table.from_pylist([row], ERASURES.schema))

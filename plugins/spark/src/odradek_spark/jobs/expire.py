@@ -28,19 +28,16 @@ class Expired:
 
 
 def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Expired | None:
-    """Remove the days beyond the retention from a table, in one commit.
+    """Remove the days beyond the retention from a table, in one commit; of ``clients`` only settled rows.
 
     Args:
         dataset: The dataset.
-        table: The table. Of ``clients``, only settled rows expire.
+        table: The table.
         now: The present time, with a time zone.
         kept_days: Whole days before today to keep.
 
     Returns:
         None if there are none, or if the table does not exist.
-
-    Raises:
-        DatasetError: Other writers committed first at every attempt.
     """
     if dataset.open(table) is None:
         return None
@@ -82,9 +79,6 @@ def run_vacuum(root: str, hours: int = VACUUM_HOURS) -> dict[str, int]:
     for table in BY_NAME.values():
         current = dataset.open(table)
         if current is not None:
-            gone[table.name] = len(
-                current.vacuum(
-                    retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
-                )
-            )
+            found = current.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+            gone[table.name] = len(found)
     return gone

@@ -36,14 +36,7 @@ if TYPE_CHECKING:
 
 APP_ID = "inventory"
 BUCKETS = 16
-TRACKED = (
-    "client_id",
-    "software_name",
-    "software_version",
-    "principal",
-    "listener",
-    "client_address",
-)
+TRACKED = ("client_id", "software_name", "software_version", "principal", "listener", "client_address")
 """Attributes whose change begins a new row. The broker is not one: an instance may push to any of them."""
 
 

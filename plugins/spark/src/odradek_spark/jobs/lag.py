@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.frames import points as points_of
+from odradek_tables.query.views import LAG
 
-METRICS: Final[Mapping[str, str]] = {
-    "lag": "odradek.group.lag",
-    "offset": "odradek.group.offset",
-    "lag_s": "odradek.group.lag.time",
-    "unstable": "odradek.group.lag.unstable",
-    "lost": "odradek.group.lost",
-    "ahead": "odradek.group.ahead",
-}
-"""By column: the metric of a partition that a group reads."""
 LATE: Final = "30 minutes"
 
 
@@ -37,12 +28,12 @@ def lag(df: DataFrame) -> DataFrame:
     if rows.isStreaming:
         rows = rows.withWatermark("ts", LATE)
     value = F.coalesce("value", F.col("value_int").cast("double"))
-    told = rows.where(F.col("name").isin(*METRICS.values())).select(
+    told = rows.where(F.col("name").isin(*LAG.values())).select(
         "ts",
         F.get_json_object("attrs", "$.group").alias("group"),
         "topic",
         F.col("partition").cast("int").alias("partition"),
-        *(F.when(F.col("name") == name, value).alias(column) for column, name in METRICS.items()),
+        *(F.when(F.col("name") == name, value).alias(column) for column, name in LAG.items()),
     )
-    latest = (F.max(column).alias(column) for column in METRICS)
+    latest = (F.max(column).alias(column) for column in LAG)
     return told.groupBy("ts", "group", "topic", "partition").agg(*latest)

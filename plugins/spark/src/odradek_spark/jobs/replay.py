@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.ingest.status import NOTHING, Totals
@@ -30,7 +30,7 @@ from odradek_spark.source.topic import TopicReader, clamped
 from odradek_tables.dataset import JOB, Dataset, DatasetError
 from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
 from odradek_tables.files import Manifest
-from odradek_tables.following import REPLAY, REPLAYED, spans_in
+from odradek_tables.following import REPLAY, REPLAYED, joined, spans_in
 from odradek_tables.schemas import DEAD_LETTER, INGESTED, PUSHES
 
 if TYPE_CHECKING:
@@ -68,16 +68,12 @@ class ReplayTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the missing rows of the ranges."""
-        reader = TopicReader(self.options)
-        try:
+        with closing(TopicReader(self.options)) as reader:
             for batch in batches:
                 for number in batch["id"].to_pylist():
                     yield self.replayed(reader, self.pieces[number])
-        finally:
-            reader.close()
 
     def replayed(self, reader: TopicReader, found: OffsetRange) -> pa.RecordBatch:
-        """Write the rows of a range that the tables lack."""
         written = Written()
         absent = Absent(Dataset(self.root), found, self.kept_from)
         write_records(reader.read(found), lasting_decoder(self.decoding), self.root, written, absent)
@@ -158,24 +154,12 @@ def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, i
             raise DatasetError(f"{dataset.root}: another replay is running: start again when it has ended")
 
 
-def unresolved(dead_letter: DataFrame, pushes: DataFrame) -> DataFrame:
-    """The dead letters that have not become pushes.
-
-    Args:
-        dead_letter: The table ``dead_letter``.
-        pushes: The table ``pushes``.
-
-    Returns:
-        ``src_partition`` int, ``src_offset`` bigint.
-    """
-    return dead_letter.select(*SOURCE_KEY).distinct().join(pushes, SOURCE_KEY, "left_anti")
-
-
 def dead_letter_ranges(spark: SparkSession, root: str) -> list[OffsetRange]:
-    """The offsets of the dead letters in the topic."""
+    """The offsets of the dead letters in the topic that have not become pushes."""
     dead_letter, pushes = (load_dataset(spark, root, table.name) for table in (DEAD_LETTER, PUSHES))
-    rows = unresolved(dead_letter, pushes).collect()
-    return joined(sorted((row["src_partition"], row["src_offset"]) for row in rows))
+    rows = dead_letter.select(*SOURCE_KEY).distinct().join(pushes, SOURCE_KEY, "left_anti").collect()
+    spans = joined((row["src_partition"], row["src_offset"], row["src_offset"] + 1) for row in rows)
+    return [OffsetRange(*each) for each in spans]
 
 
 def check_replay(root: str, options: ReadOptions) -> None:
@@ -186,42 +170,20 @@ def check_replay(root: str, options: ReadOptions) -> None:
         TopicError: The topic is unreadable.
     """
     Dataset(root).existing(PUSHES)
-    reader = TopicReader(options)
-    try:
+    with closing(TopicReader(options)) as reader:
         reader.partitions()
-    finally:
-        reader.close()
 
 
 def ranges_since(root: str, options: ReadOptions, since: datetime) -> list[OffsetRange]:
-    """The records of the topic since a time, up to the end of ingest.
-
-    Args:
-        root: Path or URI of the dataset.
-        options: The topic.
-        since: The first receive time, with a time zone.
+    """The records of the topic since a time, which has a time zone, up to the end of ingest.
 
     Raises:
         TopicError: The topic is unreadable.
     """
-    reader = TopicReader(options)
-    try:
+    with closing(TopicReader(options)) as reader:
         partitions = reader.partitions()
         begin = reader.offsets_since(partitions, round(since.timestamp() * 1000))
-    finally:
-        reader.close()
     return ranges(begin, Dataset(root).source_offsets(PUSHES, options.topic, partitions))
-
-
-def joined(offsets: Iterable[tuple[int, int]]) -> list[OffsetRange]:
-    """Join single offsets, which are in order, into ranges."""
-    found: list[OffsetRange] = []
-    for partition, offset in offsets:
-        if found and found[-1].partition == partition and found[-1].end == offset:
-            found[-1] = OffsetRange(partition, found[-1].start, offset + 1)
-        else:
-            found.append(OffsetRange(partition, offset, offset + 1))
-    return found
 
 
 def readable(dataset: Dataset, options: ReadOptions, wanted: Sequence[OffsetRange]) -> list[OffsetRange]:
@@ -231,33 +193,22 @@ def readable(dataset: Dataset, options: ReadOptions, wanted: Sequence[OffsetRang
         DatasetError: Ingest has not passed a range yet, and would add the same rows later.
         DataLoss: Retention deleted records, and ``failOnDataLoss`` is set.
     """
-    if not wanted:
-        return []
     partitions = sorted({each.partition for each in wanted})
     passed = dataset.source_offsets(PUSHES, options.topic, partitions)
     for each in wanted:
-        if each.end > passed.get(each.partition, 0):
+        reached = passed.get(each.partition, 0)
+        if each.end > reached:
             raise DatasetError(
                 f"{options.topic}-{each.partition}: the range ends at offset {each.end}, but ingest has only "
-                f"reached {passed.get(each.partition, 0)}: end the range there, ingest will add the rest"
+                f"reached {reached}: end the range there, ingest will add the rest"
             )
-    reader = TopicReader(options)
-    try:
+    if not wanted:
+        return []
+    left: list[OffsetRange] = []
+    fail, topic = options.fail_on_data_loss, options.topic
+    with closing(TopicReader(options)) as reader:
         marks = reader.watermarks(partitions)
-        left = [
-            piece
-            for each in wanted
-            for piece in ranges(
-                clamped(
-                    {each.partition: each.start},
-                    {each.partition: each.end},
-                    {each.partition: marks[each.partition]},
-                    fail=options.fail_on_data_loss,
-                    topic=options.topic,
-                ),
-                {each.partition: each.end},
-            )
-        ]
+        for each in wanted:
+            end, mark = {each.partition: each.end}, {each.partition: marks[each.partition]}
+            left += ranges(clamped({each.partition: each.start}, end, mark, fail=fail, topic=topic), end)
         return tasks(left, reader.sizes(left), TASK_BYTES)
-    finally:
-        reader.close()

@@ -8,9 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from odradek_spark.load import file_rows
 from odradek_tables.dataset import Dataset
-from odradek_tables.files import Manifest, write_files
+from odradek_tables.files import Manifest, arrow_files, write_files
 from odradek_tables.log import LiveFile
 from odradek_tables.schemas import ANOMALIES
 
@@ -27,29 +26,20 @@ def key(row: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def rows_of(dataset: Dataset, files: Sequence[LiveFile], wanted: pc.Expression | None = None) -> list[Row]:
-    """The rows of files of the table, of those that match a condition.
-
-    Columns that older files lack are None.
-    """
+    """The rows of files of the table that match a condition; columns that older files lack are None."""
     uri = dataset.uri(ANOMALIES)
-    batches = [rows for each in files for rows in file_rows(ANOMALIES, f"{uri}/{each.path}")]
-    found = pa.Table.from_batches(batches, ANOMALIES.schema)
-    rows: list[Row] = (found if wanted is None else found.filter(wanted)).to_pylist()
+    found = arrow_files(dataset.root, ANOMALIES, [f"{uri}/{each.path}" for each in files])
+    rows: list[Row] = found.to_table(filter=wanted).to_pylist()
     return rows
 
 
 def written(
     dataset: Dataset, changed: Sequence[Row], files: Sequence[LiveFile]
 ) -> tuple[list[Manifest], list[LiveFile]]:
-    """Write the days of new and changed rows again.
-
-    Args:
-        dataset: The dataset.
-        changed: The rows; they replace rows with the same key.
-        files: The files of the table.
+    """Write the days of new and changed rows again; changed ones replace rows with the same key.
 
     Returns:
-        The new files, which are not committed yet, and the files that they replace.
+        The new files, which are not committed yet, and those of the table's files that they replace.
     """
     days = {each["date"] for each in changed}
     replaced = [each for each in files if each.partition["date"] in days]
@@ -61,10 +51,6 @@ def written(
 def rewritten(
     dataset: Dataset, changed: Sequence[Row], files: Sequence[LiveFile], info: Mapping[str, Any]
 ) -> bool:
-    """Commit changed rows, at least one, as `written` writes them.
-
-    Returns:
-        False if another run changed the files meanwhile.
-    """
+    """Commit changed rows as `written` writes them; False if another run changed the files meanwhile."""
     manifests, replaced = written(dataset, changed, files)
     return dataset.exchange(ANOMALIES, replaced, manifests, info, data_change=True)

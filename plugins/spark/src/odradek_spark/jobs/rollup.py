@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.frames import points as points_of
-from odradek_spark.jobs.accepted import RETRIES_BEFORE, counted
+from odradek_spark.jobs.accepted import counted
 from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.writing import write_frame
 from odradek_spark.load import load_dataset, read_spans
@@ -23,6 +23,7 @@ from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.files import Manifest
 from odradek_tables.following import News, news
 from odradek_tables.levels import EVERYTHING, Levels
+from odradek_tables.query.views import LONGEST_RETRY
 from odradek_tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
@@ -117,13 +118,7 @@ def dated(rows: DataFrame) -> DataFrame:
 
 
 def of_table(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFrame:
-    """The rows of a table for points.
-
-    Args:
-        points: Rows of the table ``points`` that count (`odradek_spark.jobs.accepted.counted`).
-        table: `ROLLUP_5M`, `ROLLUP_1H` or `FLEET_1H`.
-        levels: The metrics of `ROLLUP_1H`, and the labels that the others have.
-    """
+    """The rows of one of `ROLLUPS` for points that count (`odradek_spark.jobs.accepted.counted`)."""
     summed = rollup(chosen(points, table, levels), f"{table.bucket_s} seconds", group(table))
     return summed.select(*table.schema.names)
 
@@ -212,7 +207,7 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
 
 def points_since(spark: SparkSession, root: str, found: News) -> DataFrame:
     """The new points that count."""
-    since = None if found.since is None else found.since - RETRIES_BEFORE
+    since = None if found.since is None else found.since - LONGEST_RETRY
     pushes = load_dataset(spark, root, "pushes", since)
     return counted(read_spans(spark, root, POINTS, found.files, found.spans), pushes)
 

@@ -123,11 +123,7 @@ def parse_rules(text: str) -> list[Rule]:
 
 
 def parse_rule(entry: Mapping[str, Any], number: int) -> Rule:
-    """Parse one rule.
-
-    Raises:
-        RuleError: A key is missing, unknown or of the wrong type.
-    """
+    """Parse one rule."""
     name = f"rule {entry.get('id', number)!r}"
     for key in REQUIRED:
         if key not in entry:

@@ -18,15 +18,10 @@ from odradek_spark.jobs.rules import Aggregate, Op, Rule
 
 INSTANCE = "client_instance_id"
 SERIES = ["rule", INSTANCE, "name", "attrs"]
-CLIENT = [
-    "client_id",
-    "software_name",
-    "software_version",
-    "principal",
-    "client_address",
-    "client_rack",
-    "group_id",
-]
+CLIENT = (
+    *("client_id", "software_name", "software_version", "principal", "client_address", "client_rack"),
+    *("group_id",),
+)
 """Columns about the client of an episode."""
 DELTA, CUMULATIVE = 1, 2
 GAUGE = 1
@@ -157,10 +152,7 @@ def increases(rows: DataFrame) -> DataFrame:
 
 
 def by_series(rows: DataFrame, table: DataFrame) -> DataFrame:
-    """One row for each series of a rule and time, with the columns of `RULE`.
-
-    Its ``divisor`` is the value of the metric ``per``.
-    """
+    """One row for each series of a rule and time; its ``divisor`` is the value of the metric ``per``."""
     covers_interval = (F.col("temporality") == DELTA) | (F.col("kind") == GAUGE)
     moved = F.col("ts") - F.col("client_ts")  # if `ts` was corrected for a wrong clock, shift the start too
     start = F.when(covers_interval & (F.col("start_ts") <= F.col("client_ts")), F.col("start_ts") + moved)

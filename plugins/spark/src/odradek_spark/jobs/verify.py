@@ -7,12 +7,11 @@ recorded what it read. None of these may contradict another.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -79,7 +78,7 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0 if everything is in the tables exactly once, else 1."""
-        return 1 if self.faults else 0
+        return int(bool(self.faults))
 
     def text(self) -> str:
         """The report for people."""
@@ -154,16 +153,9 @@ def fault(
 
 
 def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> DataFrame:
-    """Batches that have fewer or more records than ingest recorded.
+    """Batches that have fewer or more records than ingest recorded: rows as of `verify`, one for each batch.
 
-    Args:
-        pushes: The table ``pushes``.
-        dead_letter: The table ``dead_letter``, and the records that were erased.
-        batches: ``version`` bigint, ``partition`` int, ``start``, ``end`` bigint: a row for each range of a
-            batch; ``records`` bigint: of the whole batch.
-
-    Returns:
-        As `verify`, but a row for each batch, with the start of its first range.
+    ``dead_letter`` has the records that were erased, too. ``batches`` is of `batch_rows`.
     """
     records = pushes.select(*SOURCE_KEY).unionByName(dead_letter.select(*SOURCE_KEY)).distinct()
     inside = (
@@ -183,13 +175,7 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
 
 
 def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Batch]:
-    """The batches that ingest recorded and that are still complete in the tables.
-
-    Args:
-        pushes: The versions of the table ``pushes``.
-        dead_letter: The versions of the table ``dead_letter``.
-        kept_from: The first day that the tables keep.
-    """
+    """The batches that ingest recorded in the two tables, and that have no expired day."""
     gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
         Batch(each.number, tuple(spans_of(each)), records_of(each))
@@ -209,13 +195,7 @@ def is_kept(found: Version, kept_from: str) -> bool:
 
 
 def latest_versions(dataset: Dataset, table: Table, since_ms: float = 0) -> Iterator[Version]:
-    """The versions that the log of a table still has, the latest first.
-
-    Args:
-        dataset: The dataset.
-        table: The table.
-        since_ms: Leave out versions that were committed before this time.
-    """
+    """The versions in the log of a table that were committed since a time, the latest first."""
     uri = dataset.uri(table)
     for number in range(dataset.existing(table).version(), first_version(uri) - 1, -1):
         (found,) = versions(uri, number - 1, number)
@@ -253,7 +233,7 @@ def run_verify(
     dataset = Dataset(root)
     dataset.existing(PUSHES)
     is_range = since is not None or until is not None
-    chosen = batches_between(dataset, since, until) if is_range else list(latest_versions(dataset, PUSHES))
+    chosen = list(batches_between(dataset, since, until) if is_range else latest_versions(dataset, PUSHES))
     since_ms = min((float(each.info.get("timestamp", 0)) for each in chosen), default=float("inf"))
     day = kept_from(dataset, since_ms if is_range else 0)
     dead_letter = latest_versions(dataset, DEAD_LETTER, since_ms if is_range else 0) if day else ()
@@ -274,25 +254,15 @@ def run_verify(
     return Report(pushes.count(), points.count() + histograms.count(), dead.count(), len(batches), faults)
 
 
-def batches_between(dataset: Dataset, since: datetime | None, until: datetime | None) -> list[Version]:
+def batches_between(dataset: Dataset, since: datetime | None, until: datetime | None) -> Iterator[Version]:
     """The batches with pushes that were received in a time range, from the history of ``pushes``."""
-    uri, last = dataset.uri(PUSHES), dataset.existing(PUSHES).version()
-
-    def received_until(number: int) -> datetime:
-        """The latest receive time of the first batch with pushes from a version on."""
-        found = (received(each) for each in versions(uri, number - 1, last))
-        return next((span[1] for span in found if span is not None), datetime.max.replace(tzinfo=UTC))
-
-    numbers = range(first_version(uri), last + 1)
-    begin = 0 if since is None else bisect_left(numbers, since, key=received_until)
-    chosen = []
-    for each in versions(uri, numbers[begin] - 1, last) if begin < len(numbers) else ():
-        span = received(each)
-        if until is not None and span is not None and span[0] >= until:
-            break
-        if SOURCE_RANGES in each.info:
-            chosen.append(each)
-    return chosen
+    for each in latest_versions(dataset, PUSHES):
+        first, last = received(each) or (None, None)
+        if since is not None and last is not None and last < since:
+            return
+        is_late = until is not None and first is not None and first >= until
+        if SOURCE_RANGES in each.info and not is_late:
+            yield each
 
 
 def received(found: Version) -> tuple[datetime, datetime] | None:
@@ -323,12 +293,7 @@ def erased_records(spark: SparkSession, dataset: Dataset) -> DataFrame:
 
 
 def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
-    """Batches in the format of `losses`."""
-    rows: list[tuple[Any, ...]] = [
-        (each.version, partition, start, end, each.records)
-        for each in batches
-        for partition, start, end in each.ranges
-    ]
-    return spark.createDataFrame(
-        rows, "version bigint, partition int, start bigint, end bigint, records bigint"
-    )
+    """A row for each range of a batch; ``records`` are those of the whole batch."""
+    rows = [(each.version, *span, each.records) for each in batches for span in each.ranges]
+    columns = "version bigint, partition int, start bigint, end bigint, records bigint"
+    return spark.createDataFrame(rows, columns)

@@ -47,32 +47,16 @@ def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def manifest_batch(manifests: Iterable[Manifest]) -> pa.RecordBatch:
     """Manifests as rows of `MANIFEST`."""
-    return pa.RecordBatch.from_pydict(
-        {"manifest": pa.array([each.text() for each in manifests], pa.string())}
-    )
+    return pa.record_batch({"manifest": pa.array([each.text() for each in manifests], pa.string())})
 
 
 def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED) -> list[Manifest]:
-    """Write rows as files of a table, one or more for each folder and task.
-
-    Args:
-        rows: Rows with the columns of the table, in any order.
-        root: Path or URI of the dataset.
-        table: The table.
-        prefix: The prefix of the files' names.
-
-    Raises:
-        pyspark.errors.PySparkException: A task failed, for example because the store is full.
-    """
+    """Write rows with the columns of a table, in any order, as one or more files for each folder and task."""
     return written_by(rows.select(*table.schema.names), FileWriter(root, table, prefix))
 
 
 def written_by(
     rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ) -> list[Manifest]:
-    """Write rows by a function of the tasks, which returns rows of `MANIFEST`.
-
-    Raises:
-        pyspark.errors.PySparkException: A task failed, for example because the store is full.
-    """
+    """Write rows by a function of the tasks, which returns rows of `MANIFEST`."""
     return [Manifest.parse(row["manifest"]) for row in rows.mapInArrow(write, MANIFEST).collect()]

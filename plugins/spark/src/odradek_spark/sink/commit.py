@@ -55,11 +55,7 @@ class Batch:
     def of(
         cls, messages: Iterable[Written | None], number: int, *, allow_new_checkpoint: bool = False
     ) -> Batch:
-        """Join the results of the tasks.
-
-        Raises:
-            SeveralTopics: The records are of several topics.
-        """
+        """Join the results of the tasks."""
         query_id = topic = None
         manifests: list[Manifest] = []
         ranges: dict[int, tuple[int, int]] = {}
@@ -108,11 +104,7 @@ class Batch:
         return found | ({FURTHER: self.counts.further} if self.counts.further else {})
 
     def is_new(self, table: str, current: DeltaTable) -> bool:
-        """Whether a table lacks the batch.
-
-        Raises:
-            TableConflict: Another query has written to the table, so that rows would be missing or doubled.
-        """
+        """Whether a table lacks the batch."""
         done = None if self.query_id is None else current.transaction_version(query_app(self.query_id))
         if done is not None and done >= self.number:
             return False
@@ -209,11 +201,7 @@ def lost_before(dataset: Dataset, batch: Batch) -> int:
 
 
 def check_written(dataset: Dataset, manifests: Iterable[Manifest]) -> None:
-    """Check that the files are in the dataset: a local path may be another disk on each worker.
-
-    Raises:
-        NotShared: A file is not there.
-    """
+    """Check that the files are in the dataset: a local path may be another disk on each worker."""
     system, base = file_system(dataset.root)
     for found in system.get_file_info([f"{base}/{each.table}/{each.path}" for each in manifests]):
         if found.type is not fs.FileType.File:

@@ -35,21 +35,13 @@ def check_root(root: str) -> None:
 
 
 def check_new_root(root: str, table: Table) -> None:
-    """Check a root that may not have a table yet; one that has it was checked before.
-
-    Raises:
-        DatasetError: As `check_root`.
-    """
+    """Check a root that may not have a table yet; one that has it was checked before."""
     if not exists(f"{root.rstrip('/')}/{table.name}/_delta_log"):
         check_root(root)
 
 
 def check_name(path: str) -> None:
-    """Refuse the name of a folder that some readers cannot open.
-
-    Raises:
-        DatasetError: It has a character that they misread.
-    """
+    """Refuse the name of a folder that some readers cannot open."""
     odd = misread_character(path)
     if odd is not None:
         shown = path if path.isprintable() else ascii(path)
@@ -59,11 +51,7 @@ def check_name(path: str) -> None:
 
 
 def check_entries(root: str, names: list[str]) -> None:
-    """Refuse a folder that has other entries and no table.
-
-    Raises:
-        DatasetError: The folder is not a dataset.
-    """
+    """Refuse a folder that has other entries and no table."""
     foreign = sorted(set(names) - OURS)
     if foreign and not OURS & set(names):
         listed = ", ".join(foreign[:NAMED]) + (" ..." if len(foreign) > NAMED else "")
@@ -71,11 +59,7 @@ def check_entries(root: str, names: list[str]) -> None:
 
 
 def check_tables(root: str) -> None:
-    """Refuse tables of the same names that lack columns of this pipeline.
-
-    Raises:
-        DatasetError: A table has other columns.
-    """
+    """Refuse tables of the same names that lack columns of this pipeline."""
     for table in INGESTED:
         found = Dataset(root).open(table)
         if found is None:

@@ -24,11 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class TablesWriter:
-    """Writes files and commits them.
-
-    Raises:
-        DatasetError: The folder is something else than a dataset.
-    """
+    """Writes files and commits them."""
 
     def __init__(self, options: WriteOptions) -> None:
         self.options = options

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
@@ -13,7 +14,7 @@ from odradek_spark.conditions import Condition
 from odradek_spark.sink.write_options import WriteOptions
 from odradek_tables.decoder.arrow_records import grouped
 from odradek_tables.decoder.decode import Decoded, Decoder, lasting_decoder
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import Manifest, TableFiles
 from odradek_tables.schemas import INGESTED, Table
 
@@ -39,13 +40,7 @@ class Counts:
     payload_bytes: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.pushes + other.pushes,
-            self.points + other.points,
-            self.dead_letters + other.dead_letters,
-            self.further + other.further,
-            self.payload_bytes + other.payload_bytes,
-        )
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(slots=True)
@@ -121,11 +116,7 @@ def write_batches(batches: Iterator[pa.RecordBatch], options: WriteOptions, writ
 
 
 def of_one_topic(batches: Iterator[pa.RecordBatch], written: Written) -> Iterator[pa.RecordBatch]:
-    """The batches, whose topic is noted.
-
-    Raises:
-        SeveralTopics: They are of several topics.
-    """
+    """The batches, whose topic is noted."""
     for batch in batches:
         for topic in batch["topic"].unique().to_pylist():
             written.topic = one_topic(written.topic, topic)
@@ -133,11 +124,7 @@ def of_one_topic(batches: Iterator[pa.RecordBatch], written: Written) -> Iterato
 
 
 def one_topic(known: str | None, found: str | None) -> str | None:
-    """The topic of records from two places.
-
-    Raises:
-        SeveralTopics: They are of two topics.
-    """
+    """The topic of records from two places."""
     if known is not None and found is not None and known != found:
         raise SeveralTopics(
             f"the records are of the topics {known} and {found}: write each into its own tables"

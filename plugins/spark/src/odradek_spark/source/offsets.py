@@ -38,11 +38,7 @@ def as_json(offsets: Mapping[int, int]) -> dict[str, int]:
 
 
 def from_json(offsets: Mapping[str, int]) -> Offsets:
-    """Read offsets that `as_json` wrote.
-
-    Raises:
-        ForeignOffsets: The offsets are damaged, or another source wrote them.
-    """
+    """Read offsets that `as_json` wrote."""
     try:
         return {int(partition): int(offset) for partition, offset in offsets.items()}
     except (AttributeError, TypeError, ValueError) as error:

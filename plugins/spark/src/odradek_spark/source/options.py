@@ -190,11 +190,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
 
 
 def check_name(name: str, value: str) -> None:
-    """Refuse an option that the source does not have.
-
-    Raises:
-        OptionError: The reason, and the option to use instead.
-    """
+    """Refuse an option that the source does not have."""
     reason = REFUSED.get(name)
     if reason is None and name.startswith("kafka.") and is_of_java(name, value):
         reason = f"only Java has it: {BY_KAFKA}"
@@ -211,11 +207,7 @@ def is_of_java(name: str, value: str) -> bool:
 
 
 def position(given: Mapping[str, str], which: str, topic: str) -> Position | None:
-    """The start or the end of a read; None if no option sets it.
-
-    Raises:
-        OptionError: An option is invalid.
-    """
+    """The start or the end of a read; None if no option sets it."""
     if f"{which}timestamp" in given:
         return Position(timestamp_ms=whole(f"{which}Timestamp", given[f"{which}timestamp"], 0))
     by_time = given.get(f"{which}offsetsbytimestamp")

@@ -28,7 +28,7 @@ from odradek_spark.source.offsets import (
 )
 from odradek_spark.source.options import EARLIEST, LATEST, OptionError, Position, ReadOptions
 from odradek_spark.source.topic import TopicReader, clamped
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 
 TASK_BYTES = 128 << 20
 """Approximate bytes of uncompressed payloads in a task; about 13 MB in the topic."""
@@ -137,12 +137,7 @@ class TopicStream(DataSourceStreamReader):
         return {part: end for part, (_, end) in self.marks().items()}
 
     def next_end(self, start: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
-        """The end of the next batch.
-
-        Args:
-            start: The end of the last one.
-            cut: Limits a batch.
-        """
+        """The end of the next batch; ``start`` is that of the last one."""
         begin, marks = self.read_back(start), self.marks()
         for partition in marks:
             begin.setdefault(partition, 0)  # a partition that was added to the topic

@@ -7,19 +7,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from confluent_kafka import (
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from odradek.endpoints import TokenError, with_token_file
 from odradek_spark.conditions import Condition
 from odradek_spark.source.offsets import OffsetRange, Offsets
 from odradek_spark.source.options import ReadOptions
-from odradek_tables.decoder.record import TopicRecord
+from odradek_tables.decoder.topic_record import TopicRecord
 
 TIMEOUT_S = 30.0
 POLL_S = 0.5
@@ -53,6 +46,7 @@ class Unreachable(TopicError):
     condition = "ODRADEK_UNREACHABLE"
 
 
+TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key
 CONTINUE: Final = (
     "Continue with the remaining records by --allow-data-loss; where a session of your own reads the topic, "
     "by the option failOnDataLoss=false of its source"
@@ -86,8 +80,6 @@ class TopicReader:
         """librdkafka's last error about a connection."""
         try:
             self.consumer = Consumer(client_config(options) | {"error_cb": self.note_trouble})
-        except TokenError as error:
-            raise Unreachable(str(error)) from error
         except (KafkaException, TypeError) as error:
             raise TopicError(f"kafka options: {reason(error)}") from error
 
@@ -122,12 +114,7 @@ class TopicReader:
             }
 
     def offsets_since(self, partitions: Sequence[int], at_ms: int) -> Offsets:
-        """By partition: the offset of the first record at or after a time; partitions without one are absent.
-
-        Args:
-            partitions: Of the topic.
-            at_ms: Epoch milliseconds.
-        """
+        """By partition: the offset of the first record since a time, epoch milliseconds, if there is one."""
         asked = [TopicPartition(self.options.topic, partition, at_ms) for partition in partitions]
         with self.speaking_of(f"offsets of {self.options.topic}"):
             found = self.consumer.offsets_for_times(asked, timeout=self.timeout_s)
@@ -237,11 +224,7 @@ class TopicReader:
 
 
 def client_config(options: ReadOptions) -> dict[str, Any]:
-    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads.
-
-    Raises:
-        TokenError: The file of a token cannot be used.
-    """
+    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads."""
     ours: dict[str, Any] = {
         "group.id": options.group_id,
         "enable.auto.commit": False,
@@ -258,7 +241,19 @@ def client_config(options: ReadOptions) -> dict[str, Any]:
         "fetch.wait.max.ms": 10,
         "log_level": 2,
     }
-    return ours | with_token_file(options.client, time.time())
+    return ours | with_token(options.client)
+
+
+def with_token(client: Mapping[str, str]) -> dict[str, Any]:
+    """The options, with the token of a file if they name one."""
+    if TOKEN_URL not in client:
+        return dict(client)
+    from odradek.endpoints import TokenError, with_token_file  # a planner starts sooner without it
+
+    try:
+        return with_token_file(client, time.time())
+    except TokenError as error:
+        raise Unreachable(str(error)) from error
 
 
 def record_of(message: Message) -> TopicRecord:

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from odradek_tables.decoder.record import Header, TopicRecord
+from odradek_tables.decoder.topic_record import Header, TopicRecord
 
 GROUP_BYTES: Final = 16 << 20
 """Approximate size of the records that are decoded together: a decoder has a fixed cost for each group."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +32,9 @@ from odradek_tables.decoder.series import (
     Series,
     series_of,
 )
-from odradek_tables.decoder.walk import NO_RECORDED_VALUE
 
+NO_RECORDED_VALUE = 1
+SIGNED, DOUBLE = struct.Struct("<q"), struct.Struct("<d")
 DataPoint = NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint | SummaryDataPoint
 
 
@@ -52,10 +54,18 @@ class Collected:
     indexes: list[int] = field(default_factory=list)
     exemplars: dict[int, str] = field(default_factory=dict)
     histograms: list[dict[str, Any]] = field(default_factory=list)
+    labels: dict[tuple[bytes, ...], PointLabels] = field(default_factory=dict)
+    """By attributes: most points share theirs with others of the payload."""
 
     @property
     def count(self) -> int:
         return len(self.series) + len(self.histograms)
+
+    def labels_of(self, point: DataPoint) -> PointLabels:
+        key = tuple([each.SerializeToString() for each in point.attributes])
+        if key not in self.labels:
+            self.labels[key] = PointLabels.of(point.attributes)
+        return self.labels[key]
 
 
 def decode_by_protobuf(
@@ -71,8 +81,10 @@ def decode_by_protobuf(
     except DecodeError as error:
         raise Undecodable(f"not OTLP metrics: {error}") from error
     found = Collected()
+    known: dict[bytes, ResourceLabels] = {}
     for group in data.resource_metrics:
-        labels = ResourceLabels.of(group.resource.attributes)
+        raw = group.resource.SerializeToString()
+        labels = known[raw] = known.get(raw) or ResourceLabels.of(group.resource.attributes)
         for scoped in group.scope_metrics:
             for metric in scoped.metrics:
                 add_metric(metric, scoped.scope, labels, resources.number(labels), series, found)
@@ -98,8 +110,8 @@ def add_metric(
 ) -> None:
     head, points = data_of(metric)
     for point in points:
-        flags = int(np.uint32(point.flags).view(np.int32))
-        labeled = PointLabels.of(point.attributes)
+        flags = point.flags - (point.flags >> 31 << 32)  # signed, as its column
+        labeled = found.labels_of(point)
         if isinstance(point, NumberDataPoint):
             described = series_of(head, scope, labeled, flags, number_of(point))
             add_number(point, series.number(described), resource, found)
@@ -143,20 +155,27 @@ def number_of(point: NumberDataPoint) -> Number:
 
 
 def add_number(point: NumberDataPoint, series: int, resource: int, found: Collected) -> None:
-    kind = number_of(point)
-    bits = 0
-    if kind is Number.DOUBLE:
-        bits = int(np.float64(point.as_double).view(np.uint64))
-    elif kind is Number.INT:
-        bits = point.as_int & 0xFFFF_FFFF_FFFF_FFFF
     if point.exemplars:
         found.exemplars[len(found.series)] = exemplars_json(point.exemplars) or ""
     found.indexes.append(found.count)
     found.series.append(series)
     found.times.append(point.time_unix_nano)
     found.starts.append(point.start_time_unix_nano)
-    found.values.append(bits)
+    found.values.append(0 if number_of(point) is Number.NONE else bits_of(point) & 0xFFFF_FFFF_FFFF_FFFF)
     found.resources.append(resource)
+
+
+def bits_of(point: NumberDataPoint) -> int:
+    """The 64 bits of the value, signed."""
+    return point.as_int or SIGNED.unpack(DOUBLE.pack(point.as_double))[0]
+
+
+def number_points(payload: bytes) -> Iterator[NumberDataPoint]:
+    """The gauges and sums of a payload that has nothing else."""
+    for group in MetricsData.FromString(payload).resource_metrics:
+        for scoped in group.scope_metrics:
+            for metric in scoped.metrics:
+                yield from metric.gauge.data_points or metric.sum.data_points
 
 
 def times_of(point: DataPoint) -> dict[str, int]:

@@ -18,15 +18,7 @@ from odradek_tables.schemas import HISTOGRAMS, IDENTITY, POINTS, PUSHES, TIMESTA
 
 US_PER_MS, NS_PER_US, MS_PER_HOUR = 1_000, 1_000, 3_600_000
 SERIES_TEXTS = (
-    "name",
-    "unit",
-    "attrs",
-    "topic",
-    "partition",
-    "node_id",
-    "scope_name",
-    "scope_version",
-    "family",
+    *("name", "unit", "attrs", "topic", "partition", "node_id", "scope_name", "scope_version", "family"),
 )
 NOTHING = -1
 
@@ -37,10 +29,7 @@ class Picked:
     def __init__(self, table: Sequence[Any], numbers: Int32s, times: Int64s | None = None) -> None:
         """Keep only the rows that occur: a dictionary column carries all of its values.
 
-        Args:
-            table: The small table.
-            numbers: Indexes of its rows.
-            times: The number of rows of the large table for each index; None for one each.
+        ``numbers`` are indexes of the small table; ``times`` says how often each occurs, None for once.
         """
         there = np.zeros(len(table), np.bool_)
         there[numbers] = True
@@ -130,12 +119,7 @@ def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
 
 
 def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatch:
-    """The rows of ``pushes``, one for each push.
-
-    Args:
-        pushes: The pushes in the order of arrival.
-        facts: ``points``, ``payload_hash`` and ``shape_id``, in the same order.
-    """
+    """The rows of ``pushes``, one for each push; ``facts`` are the columns of `push_facts`."""
     columns: dict[str, Any] = identity_columns(pushes) | facts
     columns["recv_ts"] = microseconds(receive_times(pushes) * US_PER_MS)
     columns["payload_bytes"] = np.array([len(push.payload) for push in pushes], np.int32)

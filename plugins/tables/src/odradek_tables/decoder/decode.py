@@ -24,11 +24,11 @@ from odradek_tables.decoder.columns import (
     push_columns,
 )
 from odradek_tables.decoder.payload_points import PayloadPoints
-from odradek_tables.decoder.record import LATEST_MS, Push, PushReader, TopicRecord
+from odradek_tables.decoder.record import LATEST_MS, Push, PushReader
 from odradek_tables.decoder.series import Numbered, ResourceLabels, Series
 from odradek_tables.decoder.shape import make_shape
 from odradek_tables.decoder.shape_cache import ShapeCache
-from odradek_tables.decoder.walk import Unusual, flat, walk
+from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.schemas import DEAD_LETTER
 
 MAX_LEARNED_BYTES = 256 << 20
@@ -138,33 +138,35 @@ class Decoder:
                 f"the payload has {len(payload)} bytes, the limit is {self.settings.max_payload_bytes}"
             )
         shape = self.shapes.find(payload)
-        try:
-            if shape is None:
-                self.learned_bytes += len(payload)
-                shape = make_shape(payload, walk(payload), self.series)
-                if shape is None:
-                    return decode_by_protobuf(payload, self.series, self.resources)
-                resource = self.resource_number(payload[slice(*shape.resource)])
-                self.shapes.add(shape)
-            else:
-                resource = self.resource_number(payload[slice(*shape.resource)])
-        except Unusual:
-            return decode_by_protobuf(payload, self.series, self.resources)
-        return shape.points(payload, resource)
+        if shape is not None:
+            resource = self.resource_number(payload[slice(*shape.resource)])
+            if resource is not None:
+                return shape.points(payload, resource)
+        self.learned_bytes += len(payload)
+        found = decode_by_protobuf(payload, self.series, self.resources)
+        learned = make_shape(payload, found, self.series) if shape is None else None
+        if learned is not None:
+            resource = self.resource_number(payload[slice(*learned.resource)])
+            if np.all(found.resources == resource):
+                self.shapes.add(learned)
+                found.shape_id = learned.shape_id
+        return found
 
-    def resource_number(self, raw: bytes) -> int:
+    def resource_number(self, raw: bytes) -> int | None:
         """The number of a resource, parsed once.
 
-        Raises:
-            Unusual: The bytes are not a flat resource, so protobuf must decode the payload.
+        None if it is none, or has lists or maps: protobuf limits the depth counted from the payload, which
+        parsing the resource alone would miss.
         """
         number = self.resource_bytes.get(raw)
         if number is None:
             try:
-                labels = ResourceLabels.of(flat(Resource.FromString(raw).attributes))
-            except DecodeError as error:
-                raise Unusual from error
-            number = self.resource_bytes[raw] = self.resources.number(labels)
+                attributes = Resource.FromString(raw).attributes
+            except DecodeError:
+                return None
+            if any(each.value.WhichOneof("value") in ("array_value", "kvlist_value") for each in attributes):
+                return None
+            number = self.resource_bytes[raw] = self.resources.number(ResourceLabels.of(attributes))
             self.learned_bytes += len(raw)
         return number
 
@@ -197,11 +199,7 @@ def lasting_decoder(settings: DecoderSettings) -> Decoder:
 
 
 def labeled_payload(push: Push) -> bytes:
-    """The payload of a push. The labels are set if no host has done it.
-
-    Raises:
-        Undecodable: Labels cannot be set: it is not OTLP, or has too many Resources or fields.
-    """
+    """The payload of a push. The labels are set if no host has done it."""
     label, payload = push.identity.label, push.payload
     if label is None or not payload:
         return payload

@@ -10,6 +10,7 @@ from odradek.otlp import labeler
 from odradek.plugin import Origin, TelemetryRecord, context_labels
 from odradek.topic import MalformedTelemetry, TopicFormat, decode_message
 from odradek.topic.telemetry_topic import CODECS, record_key
+from odradek_tables.decoder.topic_record import Header, TopicRecord
 
 MAX_CLIENTS = 65_536
 """Limit of cached identities in a worker process."""
@@ -22,22 +23,7 @@ ORIGIN_HEADERS = ("origin_topic_id", "origin_partition", "origin_offset")
 """They follow in a record that was copied from the log of another host."""
 
 
-Header = tuple[str, bytes | None]
 CacheKey = tuple[bytes | Header | None, ...]
-
-
-class TopicRecord(NamedTuple):
-    """One record, as a Kafka client returns it."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    """The record's timestamp, epoch milliseconds."""
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[Header]
-    timestamp_type: int = 0
-    """0 if the producer set the timestamp, 1 if the broker did, -1 without a timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +154,7 @@ def origin_text(origin: Origin) -> str:
 
 
 def origin_in(headers: Sequence[Header]) -> str:
-    """The text of the last headers, which are `ORIGIN_HEADERS`.
-
-    Raises:
-        MalformedTelemetry: A value is missing or malformed.
-    """
+    """The text of the last headers, which are `ORIGIN_HEADERS`."""
     topic_id, partition, offset = (value or b"" for _, value in headers[-len(ORIGIN_HEADERS) :])
     try:
         return origin_text(Origin(topic_id.decode(), int(partition), int(offset)))
@@ -186,11 +168,7 @@ def is_time(text: bytes) -> bool:
 
 
 def within(name: str, number: int, largest: int, least: int = 0) -> None:
-    """Check that a header's number fits its column.
-
-    Raises:
-        MalformedTelemetry: The number does not fit.
-    """
+    """Check that a header's number fits its column."""
     if not least <= number <= largest:
         raise MalformedTelemetry(f"{name}: expected {least} to {largest}, found {number}")
 

@@ -17,16 +17,8 @@ from odradek_tables.query.reader import Reader
 from odradek_tables.query.views import NEAR_PUSHES, TWO_LEVELS, clients_of, counted, listed
 
 DIMENSIONS = (
-    "client_id",
-    "client_instance_id",
-    "software_version",
-    "principal",
-    "client_address",
-    "client_rack",
-    "group_id",
-    "topic",
-    "node_id",
-    "broker_id",
+    *("client_id", "client_instance_id", "software_version", "principal", "client_address", "client_rack"),
+    *("group_id", "topic", "node_id", "broker_id"),
 )
 """Columns by which `top` can group."""
 AGGREGATES = {"max": "max", "mean": "avg", "sum": "sum", "min": "min"}

@@ -12,11 +12,8 @@ import pyarrow as pa
 from odradek_tables.dataset import Dataset, DatasetError
 from odradek_tables.duckdb_files import add_table, connection
 from odradek_tables.log import CLOCK_SKEW_MAX, paths_between
-from odradek_tables.query.views import NEAR_PUSHES, RETRY_INTERVALS, VIEWS
+from odradek_tables.query.views import LONGEST_RETRY, NEAR_PUSHES, RETRY_INTERVALS, VIEWS
 from odradek_tables.schemas import ANOMALIES, BY_NAME, PUSHES, Table
-
-TWO_INTERVALS = RETRY_INTERVALS * timedelta(hours=1)
-"""`interval.ms` is at most an hour (KIP-714)."""
 
 
 class Reader:
@@ -61,7 +58,7 @@ class Reader:
         """Add the pushes of the points in the time range, and those that these may repeat."""
         first = None if self.since is None else self.since - CLOCK_SKEW_MAX
         last = None if self.until is None else self.until + CLOCK_SKEW_MAX
-        files = self.paths(PUSHES, None if first is None else first - TWO_INTERVALS, last)
+        files = self.paths(PUSHES, None if first is None else first - LONGEST_RETRY, last)
         add_table(self.connection, self.dataset.root, PUSHES, files, "early_pushes")
         near = "true" if first is None else near_condition(self.connection, "early_pushes", first)
         self.connection.execute(f"CREATE VIEW {NEAR_PUSHES} AS FROM early_pushes WHERE {near}")
@@ -93,10 +90,7 @@ def between(column: str, since: datetime | None, until: datetime | None) -> str:
 
 
 def near_condition(opened: duckdb.DuckDBPyConnection, pushes: str, since: datetime) -> str:
-    """SQL condition for pushes since a time, and for those that these may repeat.
-
-    It reaches two of the longest push intervals back.
-    """
+    """SQL condition for pushes since a time, and those that they may repeat: two intervals before."""
     (interval_ms,) = opened.execute(
         f"SELECT max(push_interval_ms) FROM {pushes} WHERE recv_ts >= {timestamp(since)}"
     ).fetchone() or (None,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
@@ -12,6 +13,8 @@ NEAR_PUSHES = "near_pushes"
 """The pushes of the points that are read, and those that these may repeat."""
 RETRY_INTERVALS = 2
 """An equal payload within this many push intervals is a repeated push."""
+LONGEST_RETRY = RETRY_INTERVALS * timedelta(hours=1)
+"""`interval.ms` is at most an hour (KIP-714)."""
 
 
 def repeated(pushes: str) -> str:
@@ -45,12 +48,7 @@ def repeated(pushes: str) -> str:
 
 
 def counted(points: str, pushes: str) -> str:
-    """The query for the points that count: those of repeated pushes are left out.
-
-    Args:
-        points: The name of the points.
-        pushes: The name of their pushes, and of those that may be repeated.
-    """
+    """The query for the points that count, without those of repeated pushes; ``pushes`` has both."""
     return f"""
     SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
     FROM {points} AS p
@@ -78,11 +76,7 @@ SERIES_1H = "client_instance_id, name, unit, client_id, client_rack, group_id, t
 
 
 def clients_of(pushed: str) -> str:
-    """The query for one row per client instance, with the attributes of its last push.
-
-    Args:
-        pushed: A condition on the rows of ``pushes``.
-    """
+    """The query for the attributes of each instance's last push; ``pushed`` is a condition on ``pushes``."""
     return f"""
     SELECT client_instance_id,
         max_by(client_id, recv_ts) AS client_id,
@@ -108,6 +102,17 @@ TWO_LEVELS: Final = tuple(each.name for each in client_metrics().values() if len
 """Metrics that the Java client reports for a consumer as a whole and again for each topic or partition."""
 
 
+LAG: Final[Mapping[str, str]] = {
+    "lag": "odradek.group.lag",
+    "offset": "odradek.group.offset",
+    "lag_s": "odradek.group.lag.time",
+    "unstable": "odradek.group.lag.unstable",
+    "lost": "odradek.group.lost",
+    "ahead": "odradek.group.ahead",
+}
+"""By column of `v_lag`: the metric of a partition that a group reads."""
+
+
 def listed(names: Iterable[str]) -> str:
     """Names as a list of SQL."""
     return "(" + ", ".join(f"'{each}'" for each in names) + ")"
@@ -129,6 +134,11 @@ VIEWS: Final[Mapping[str, str]] = {
     FROM rollup_5m AS r
     GROUP BY {GROUP}
 """,
+    "v_lag": f"""
+    SELECT ts, json_extract_string(attrs, '$.group') AS group, topic, CAST(partition AS INTEGER) AS partition,
+        {", ".join(f"max(CASE WHEN name = '{name}' THEN number END) AS {each}" for each, name in LAG.items())}
+    FROM v_points WHERE name IN {listed(LAG.values())} GROUP BY ALL
+""",
     "v_totals": f"""
     SELECT bucket, {SERIES_1H}, step,
         sum(step) OVER (PARTITION BY {SERIES_1H} ORDER BY bucket) AS cumulative
@@ -144,6 +154,6 @@ VIEWS: Final[Mapping[str, str]] = {
 }
 """``v_points``: the points without those of repeated pushes, with ``number``, the value of either type.
 ``v_clients``: one row per client instance, with the attributes of its last push. ``v_rollup``: the rollup of
-five minutes, with its parts added up. ``v_totals``: delta sums as running totals by hour, from the first hour
-that ``rollup_1h`` has. Of `TWO_LEVELS` it has the rows of topics, and none of the whole consumer beside them,
-so that a sum counts everything once."""
+five minutes, with its parts added up. ``v_lag``: the lag of groups over time. ``v_totals``: delta sums as
+running totals by hour, from the first hour that ``rollup_1h`` has. Of `TWO_LEVELS` it has the rows of topics,
+and none of the whole consumer beside them, so that a sum counts everything once."""
