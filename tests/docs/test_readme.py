@@ -39,7 +39,7 @@ QUESTIONS = [
     ),
     Question(
         "Does it work with my managed cluster?",
-        DOCS / "howto/put-a-gateway-in-front.md",
+        DOCS / "howto/gateway-for-your-cluster.md",
         "What your cluster needs",
         "Amazon MSK",
     ),
