@@ -3,8 +3,8 @@
     python -m contrib.docs.wrapping            # from the repository's root
     python -m contrib.docs.wrapping --check    # exit status 1 if a line is too long
 
-Only paragraphs and items with a line that is too long change. Tables, headings, code and comments stay, and so
-do pages that another command writes, decisions and the changelog.
+Only paragraphs and items with a line that is too long change. Tables, headings, code and comments stay. So do
+pages that another command writes, decisions and the changelog.
 """
 
 from __future__ import annotations
