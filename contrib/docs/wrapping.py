@@ -20,7 +20,8 @@ WIDTH = 120
 SKIPPED = {"node_modules", "build", "dist", "decisions"}
 WRITTEN = re.compile(r"<!-- Written by ")
 STAYS = re.compile(r"\s*(\||#|<|>|!\[)|\s*$")
-ITEM = re.compile(r"\s*([*+-]|\d+\.) +")
+ITEM = re.compile(r"\s*([*+-]|\d+\.) +|(?=\*[A-Z][^*]*:\*)")
+"""The mark of an item, or a line with a title like ``*Broken by:*``, which also begins a part of its own."""
 WORD = re.compile(r"(?:`[^`]*`|[^\s`]|`)+")
 """A word; the text in backticks is never divided."""
 BEGINS_A_BLOCK = re.compile(r"[*+-]$|\d+[.)]$|#|>|\||<")
