@@ -19,6 +19,7 @@ from odradek.testing.conformance import (
     ConformanceReport,
     MetricRow,
     State,
+    Verdict,
     conformance_report,
 )
 from odradek.testing.conformance.standard_metrics import STANDARD_METRICS, StandardMetric
@@ -124,14 +125,13 @@ def state(row: MetricRow | None) -> str:
 
 
 def details(client: str, report: ConformanceReport) -> Iterator[str]:
-    """The section of a client: the finding of each rule, and the problems of its metrics."""
-    yield f"### {client}"
-    yield ""
-    yield from table(("rule", "verdict", "seen"), ((row.rule, row.verdict, row.seen) for row in report.rules))
-    problems = [row for row in report.metrics if row.problems]
-    if problems:
-        yield ""
-        yield from (f"* `{row.name}`: {'; '.join(row.problems)}" for row in problems)
+    """The section of a client: the finding of each rule that is not ok, and the problems of its metrics."""
+    yield from (f"### {client}", "")
+    found = [
+        f"* {row.rule}, {row.verdict}: {row.seen}" for row in report.rules if row.verdict is not Verdict.OK
+    ]
+    found += [f"* `{row.name}`: {'; '.join(row.problems)}" for row in report.metrics if row.problems]
+    yield from found or ["All rules are ok, and all metrics as in the KIP."]
     yield ""
 
 
@@ -156,6 +156,8 @@ def page() -> str:
         *standard_metrics(found),
         "",
         "## Client by client",
+        "",
+        "What is not ok, and what was seen.",
         "",
         *(line for client, report in found.items() for line in details(client, report)),
     ]

@@ -35,7 +35,7 @@ INTRODUCTION = """\
 
 This page lists the APIs of the Kafka protocol that this host serves, with their versions.
 Ranges are those of Kafka 4.4 unless stated otherwise.
-*Proof* names the tests; a row without a proof fails the build.
+The [ledger](../../../tests/conformance/ledger.toml) names the tests that prove each row.
 [FINDINGS](../../../tests/conformance/FINDINGS.md) has Apache Kafka's responses where documents disagree, with
 the bytes.
 
@@ -210,7 +210,6 @@ def api_section(api: str, rows: list[Row]) -> str:
     for found in rows:
         lines.append(filled(f"**{found.versions}, {found.status}**: {markdown(found.says)}") + "\n")
         lines += bullets("Refused", Section(items=list(found.refuses)))
-        lines += bullets("Proof", Section(items=[f"`{proof}`" for proof in found.proof]))
     lines.append(filled(f"Rights: {rights_of(api)}") + "\n")
     for title in ("Ignored fields", "Differs from Kafka"):
         lines += bullets(title, docstring.get(title, Section()))

@@ -49,12 +49,6 @@ def facts(alert: Alert) -> Iterator[str]:
 
 def steps(alert: Alert) -> Iterator[str]:
     """Lines after it."""
-    yield "```promql"
-    for rule in rules_of(alert):
-        if len([*rules_of(alert)]) > 1:
-            yield f"# {rule.get('record') or rule['alert']}"
-        yield rule["expr"]
-    yield from ("```", "")
     yield "See its members, and subscribe one of them:" if alert.labels == (GROUP,) else "Look closer:"
     yield from ("", "```sh", alert.next_step.replace("{{ $labels.", "$").replace(" }}", ""), "```", "")
 

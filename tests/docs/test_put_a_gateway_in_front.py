@@ -1,4 +1,4 @@
-"""The commands of ``howto/put-a-gateway-in-front.md`` do what the page says."""
+"""``howto/put-a-gateway-in-front.md`` and ``howto/gateway-for-your-cluster.md`` do what they say."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from support.reference_page import blocks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
-PAGE = "howto/put-a-gateway-in-front.md"
+PAGE, CLUSTERS = "howto/put-a-gateway-in-front.md", "howto/gateway-for-your-cluster.md"
 PORTS = ("9092", "9192", "9193")
 PATIENCE_S = 40.0
 
 
-def texts(language: str, ports: dict[str, str]) -> list[str]:
-    """The blocks in a language, in order, with the ports of this test."""
-    found = [text for each, text in blocks(PAGE) if each == language]
+def texts(language: str, ports: dict[str, str], name: str = PAGE) -> list[str]:
+    """The blocks of a page in a language, in order, with the ports of this test."""
+    found = [text for each, text in blocks(name) if each == language]
     return [re.sub("|".join(PORTS), lambda port: ports[port[0]], text) for text in found]
 
 
@@ -76,7 +76,7 @@ def test_each_step_works_as_on_the_page(tmp_path: Path, monkeypatch: pytest.Monk
             run(["-c", produce], tmp_path)
             listing = f"topics --bootstrap-server 127.0.0.1:{ports['9092']} --list"
             topics = run(["-m", "odradek", *listing.split()], tmp_path)
-            if "client-telemetry" in topics.split():
+            if "client_telemetry" in topics.split():
                 printed = run(["-m", "odradek", *arguments(consume)], tmp_path)
 
     assert "edge-1" in printed
@@ -103,10 +103,10 @@ def test_the_other_files_of_the_page_are_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "login", "nodes"),
     [
-        (3, None, "b$(nodeId).kafka.example.com"),
-        (4, 0, "b$(nodeId).kafka.example.com"),
-        (5, 1, "1-3"),
-        (6, 2, "b$(nodeId).kafka.example.com"),
+        (0, None, "b$(nodeId).kafka.example.com"),
+        (1, 0, "b$(nodeId).kafka.example.com"),
+        (2, 1, "1-3"),
+        (3, 2, "b$(nodeId).kafka.example.com"),
     ],
     ids=["names", "strimzi", "msk", "confluent"],
 )
@@ -115,11 +115,12 @@ def test_the_gateway_of_each_cluster_is_complete(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     same = {port: port for port in PORTS}
-    run(["-m", "odradek", *arguments(texts("sh", same)[4])], tmp_path)
+    run(["-m", "odradek", *arguments(texts("sh", same, CLUSTERS)[0])], tmp_path)
     file = tmp_path / "gateway.toml"
-    file.write_text(texts("toml", same)[place], encoding="utf-8")
+    file.write_text(texts("toml", same, CLUSTERS)[place], encoding="utf-8")
     if login is not None:
-        properties = texts("properties", same)[login].replace("/etc/odradek/ca.pem", "certs/ca.pem")
+        logins = texts("properties", same) + texts("properties", same, CLUSTERS)
+        properties = logins[login].replace("/etc/odradek/ca.pem", "certs/ca.pem")
         (tmp_path / "upstream.properties").write_text(properties, encoding="utf-8")
 
     made = GatewayRun(load_config(file))

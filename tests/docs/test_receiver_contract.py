@@ -22,13 +22,17 @@ for kind in Kind:
         RULES.setdefault(str(each), []).append(each)
 
 
+def first_paragraph(title: str) -> str:
+    return " ".join(TITLES[title].strip().partition("\n\n")[0].split())
+
+
 def test_each_rule_is_a_heading_in_the_order_of_the_numbers() -> None:
     assert list(TITLES) == sorted(RULES, key=lambda title: int(title[1:].partition("-")[0]))
 
 
 @pytest.mark.parametrize("title", RULES)
 def test_a_rule_names_its_kinds_of_plugin(title: str) -> None:
-    first = TITLES[title].strip().splitlines()[0]
+    first = first_paragraph(title)
 
     kinds = re.fullmatch(r"For: (?P<kinds>[a-z, ]+)\.(?: Needs: .+\.)?", first)
 
@@ -38,7 +42,7 @@ def test_a_rule_names_its_kinds_of_plugin(title: str) -> None:
 
 @pytest.mark.parametrize("title", RULES)
 def test_a_rule_names_its_required_capabilities(title: str) -> None:
-    first = TITLES[title].strip().splitlines()[0]
+    first = first_paragraph(title)
 
     named = {word for word in re.findall(r"\w+", first.partition("Needs:")[2]) if word in set(Capability)}
 

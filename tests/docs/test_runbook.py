@@ -27,9 +27,9 @@ def test_an_alert_leads_to_its_section(name: str) -> None:
     assert (DOCS / page).exists()
     section = sections(page)[anchor]
     assert f"`{name}`" in section
-    assert ALERTS[name]["expr"] in section
     advice = section.partition("\n\n")[2].partition("```")[0]
     assert len(advice.split()) > 8
+    assert len(section.split()) < 200
 
 
 def test_the_table_has_every_alert() -> None:

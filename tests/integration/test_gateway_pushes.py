@@ -33,7 +33,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 pytestmark = [pytest.mark.timeout(120), pytest.mark.ci]
 
 PATIENCE_S = 30
-TOPIC = "client-telemetry"
+TOPIC = "client_telemetry"
 QUICK_POLL = "gateway.subscriptions.interval.ms=300"
 METRICS = bytes.fromhex("0a00")
 EDGES = ("edge-1", "edge-2")

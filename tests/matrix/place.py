@@ -30,7 +30,7 @@ from support.cutting_proxy import CuttingProxy, cutting_proxy
 from support.hosts import ServeProcess
 from support.prometheus_server import prometheus_server
 
-TELEMETRY: Final = "client-telemetry"
+TELEMETRY: Final = "client_telemetry"
 """The topic of a gateway's clients, at its cluster."""
 PARTITIONS: Final = 4
 SESSION_MS: Final = 6_000

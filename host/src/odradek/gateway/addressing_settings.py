@@ -16,7 +16,7 @@ from odradek.wire.limits import INT32_MAX
 
 NODES, NODE_NAMES = "gateway.nodes", "gateway.node.names"
 PORT_START, ADVERTISED_PORT_START = "gateway.port.start", "gateway.advertised.port.start"
-PAGE = "../explanation/gateway.md"
+PAGE = "gateway.md"
 RANGE = re.compile(r"(?P<first>\d{1,10})(?:-(?P<last>\d{1,10}))?")
 MOST_PORTS: Final = 4096
 """Each node with a port takes a listening socket."""

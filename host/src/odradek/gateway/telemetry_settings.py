@@ -33,7 +33,7 @@ class GatewayTelemetrySettings:
     name: str | None = setting(
         "gateway.name", TEXT, None,
         "Name of this gateway in the label `gateway` of every push.", unset="the name of the machine",
-        page="../explanation/gateway.md",
+        page="gateway.md",
     )
     subscriptions: SubscriptionSource = setting(
         "gateway.subscriptions", Choice({each.value: each for each in SubscriptionSource}),
@@ -41,12 +41,12 @@ class GatewayTelemetrySettings:
         "Where subscriptions come from: the CLIENT_METRICS resources of the upstream cluster, the tables "
         "`[subscriptions.NAME]` of the file, or both, where the file replaces a resource of the same name; "
         "with `cluster`, the file is used while the cluster refuses to list its resources.",
-        page="../explanation/gateway.md",
+        page="gateway.md",
     )
     own_resources: bool = setting(
         "gateway.client.metrics", Choice({"pass": False, "own": True}), False,
         "Whether requests about CLIENT_METRICS resources pass to the brokers, or are about resources of the "
-        "gateway's `own`, for a cluster that has none.", page="../explanation/gateway.md",
+        "gateway's `own`, for a cluster that has none.", page="gateway.md",
     )
     poll_interval_ms: int = setting(
         "gateway.subscriptions.interval.ms", Whole(INT, 100, 3_600_000), 10_000,
@@ -55,7 +55,7 @@ class GatewayTelemetrySettings:
     spool_full: SpoolFull = setting(
         "gateway.spool.full", Choice({each.value: each for each in SpoolFull}), SpoolFull.THROTTLE,
         "While the telemetry topic is full or cannot be written: with `throttle`, clients push the same "
-        "metrics later; with `drop`, their pushes are accepted and lost.", page="../explanation/gateway.md",
+        "metrics later; with `drop`, their pushes are accepted and lost.", page="gateway.md",
     )
     observation: ObservationSettings = section(ObservationSettings)
     # fmt: on
