@@ -31,6 +31,7 @@ ROOMS = (
     "odradek.findings",
     "odradek.temporality",
     "odradek.endpoints",
+    "odradek.settings",
     "odradek.testing",
     "odradek.testing.contracts",
     "odradek.testing.pushes",

@@ -21,6 +21,7 @@ OFFERED = (
     "odradek.findings",
     "odradek.temporality",
     "odradek.endpoints",
+    "odradek.settings",
     "odradek.testing",
     "odradek.testing.contracts",
     "odradek.testing.pushes",
