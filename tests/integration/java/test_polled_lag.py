@@ -381,3 +381,29 @@ def test_what_may_not_be_seen_is_left_out_said_once_and_counted(scene: Scene) ->
     assert any(each.startswith("no right DESCRIBE on ") for each in polled.problems)
     assert "no right READ on 1 topics, such as rights-open" in polled.problems
     polled.positions.brokers.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_a_group_of_ten_thousand_partitions_has_the_lag_of_each(scene: Scene) -> None:
+    topics = [scene.topic(f"wide-{number}", 1_000) for number in range(10)]
+    places = [(topic, partition) for topic in topics for partition in range(1_000)]
+    producer = confluent_kafka.Producer({"bootstrap.servers": scene.bootstrap, "linger.ms": 100})
+    for topic, partition in places[::7]:
+        for _ in range(1 + partition % 3):
+            producer.produce(topic, b"v", partition=partition)
+        producer.poll(0)
+    assert producer.flush(120) == 0
+    scene.admin.offset_commit("wide", {place: CommittedOffset(0) for place in places})
+
+    scene.polled.round()
+
+    found = scene.polled.of("wide")
+    assert found is not None
+    lags = {
+        (topic, each.partition): each.standing.lag
+        for topic, of_topic in found.topics.items()
+        for each in of_topic.partitions
+    }
+    unread = {(topic, partition): 1 + partition % 3 for topic, partition in places[::7]}
+    assert lags == dict.fromkeys(places, 0) | unread

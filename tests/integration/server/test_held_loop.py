@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -98,6 +100,31 @@ def test_a_hook_that_hangs_is_interrupted_by_the_second_ctrl_c(monkeypatch: pyte
     (error,) = ended
     assert str(error).startswith(f"plugins.mine: odradek_enricher raised KeyboardInterrupt ({__file__}:")
     assert str(error).endswith(" in odradek_enricher); it took too long")
+
+
+HANGS = """from time import sleep
+from odradek.plugin import hookimpl
+@hookimpl
+def odradek_enricher(config): sleep(300)
+"""
+
+
+@pytest.mark.slow
+def test_an_ephemeral_host_whose_start_hangs_is_ended_by_the_second_ctrl_c(tmp_path: Path) -> None:
+    file = tmp_path / "hangs.py"
+    file.write_text(HANGS)
+    command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--plugin", str(file)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        told = next(line for line in process.stderr if "holds the event loop" in line)
+        for _ in range(100):
+            if process.poll() is not None:
+                break
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+
+    assert f"({file}:4 in odradek_enricher); a second Ctrl-C interrupts it" in told
+    assert process.returncode in (130, -signal.SIGINT)  # the last one may have come while Python ended
 
 
 def test_a_loop_that_turns_is_not_told_of(caplog: pytest.LogCaptureFixture) -> None:

@@ -243,7 +243,9 @@ def test_a_plugin_with_the_name_of_an_installed_one_is_refused(tmp_path: Path) -
 
     found = refused(tmp_path / "stdout.py")
 
-    assert found.endswith("stdout.py: odradek 0.1.0 is installed with the name stdout; rename this one")
+    assert found.endswith(
+        "stdout.py: odradek 0.1.0 is installed with the name stdout; rename this one, or uninstall that one"
+    )
 
 
 def test_a_plugin_that_is_given_but_offers_nothing_is_refused(file: Path) -> None:

@@ -156,3 +156,8 @@ def test_without_a_file_what_differs_from_its_default_was_given() -> None:
     values = start_values(Example(waits_ms=5))
 
     assert [(key, each.text) for key, each in values.items() if each.given] == [("waits.ms", "5")]
+
+
+def test_the_default_of_a_choice_is_one_of_its_values() -> None:
+    with pytest.raises(ValueError, match=r"color: the default 'red' is none of \['r', 'g'\]"):
+        setting("color", Choice({"red": "r", "green": "g"}), "red", "A choice.")

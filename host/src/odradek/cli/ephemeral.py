@@ -125,9 +125,16 @@ def run_ephemeral(host: EphemeralHost, control: str, ready: Callable[[RunningHos
     address, token = control_address(control), control_token(control)
     ended: SimpleQueue[str] = SimpleQueue()  # its put may be called by a signal handler
     held = held_hangup()
+
+    def end(number: int, _frame: object) -> None:
+        """Stop; a second Ctrl-C interrupts what holds that up, such as the hook of a plugin."""
+        if number == signal.SIGINT:
+            signal.signal(number, signal.default_int_handler)
+        ended.put(signal.Signals(number).name)
+
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda number, _: ended.put(signal.Signals(number).name))
+            signal.signal(getattr(signal, name), end)
     if held is not None and held.came:
         ended.put("SIGHUP")
     with host as running:

@@ -147,12 +147,12 @@ def activated(
             raise ConfigError(path, f"the plugin of {plugin.distribution} cannot be loaded: {plugin.problem}")
         return ActivePlugin(plugin, PluginState.BROKEN)
     offers = {hook: manager.offers(plugin.name, hook, config) for hook in plugin.hooks}
+    missing = ", ".join(sorted(config.known - config.values.keys() - {"enabled"}))
     settings = read_settings(ForwarderSettings, config) if FORWARDER.name in plugin.hooks else None
     config.finish()
     if wanted and not any(offers.values()):
-        raise ConfigError(
-            path, "the plugin is asked for, but offers nothing with this table; set the keys it needs"
-        )
+        keys = f"it read {missing}, which the table lacks" if missing else "set the keys it needs"
+        raise ConfigError(path, f"the plugin is asked for, but offers nothing with this table; {keys}")
     state = PluginState.ACTIVE if any(offers.values()) else PluginState.IDLE
     forwarders = named_forwarders(plugin.name, offers.get(FORWARDER.name, ()))
     return ActivePlugin(plugin, state, offers, forwarders, settings)

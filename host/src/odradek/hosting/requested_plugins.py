@@ -137,8 +137,12 @@ def told(error: BaseException, file: str) -> str:
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"line {error.lineno}: {error.msg}"
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]
-    newer = f" ({HAVING})" if isinstance(error, ImportError) and error.name == "odradek.plugin" else ""
-    return f"line {lines[-1] if lines else '?'} raised {described(error)}{newer}"
+    remedy = ""
+    if isinstance(error, ImportError) and error.name == "odradek.plugin":
+        remedy = f" ({HAVING})"
+    elif isinstance(error, ModuleNotFoundError):
+        remedy = f"; install what the plugin needs for {sys.executable}"
+    return f"line {lines[-1] if lines else '?'} raised {described(error)}{remedy}"
 
 
 def usable(plugin: object) -> object:

@@ -135,7 +135,13 @@ class Section:
 
 
 def setting(name: str, kind: Kind, default: Any, documentation: str, **more: Any) -> Any:
-    """Declare a setting; ``more`` are the other fields of `Setting`."""
+    """Declare a setting; ``more`` are the other fields of `Setting`.
+
+    Raises:
+        ValueError: The default of a `Choice` is a word, or another value that no word stands for.
+    """
+    if isinstance(kind, Choice) and default is not None and default not in kind.choices.values():
+        raise ValueError(f"{name}: the default {default!r} is none of {list(kind.choices.values())}")
     declaration = Setting(name=name, kind=kind, default=default, documentation=documentation, **more)
     if default.__class__.__hash__ is None:  # a mapping
         return field(default_factory=lambda: default, metadata={DECLARATION: declaration})

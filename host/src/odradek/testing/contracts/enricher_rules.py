@@ -177,11 +177,10 @@ async def changes_nothing(subject: Subject) -> None:
 async def keeps_nothing(subject: Subject) -> None:
     records = Samples().pushes(ROUND)
     async with opened(subject) as enricher:
-        for record in records:
-            await labels_of(enricher, record.context)
+        # together: an enricher that asks another system answers late
+        await asyncio.gather(*(labels_of(enricher, record.context) for record in records))
         watch = Watch(records)
         records.clear()
-        del record
         watch.refuse_leftovers("after its calls")
 
 

@@ -40,7 +40,8 @@ class ThreadDeaths:
         """Give the new threads time to die of what they were given."""
         end_s = time.monotonic() + SETTLE_S
         for thread in set(threading.enumerate()) - self.before - {threading.current_thread()}:
-            thread.join(max(0, end_s - time.monotonic()))
+            if thread.is_alive():  # one that is listed may not have begun, and cannot be joined
+                thread.join(max(0, end_s - time.monotonic()))
 
     def described(self) -> str:
         """The threads, each with its exception and the line that raised it; empty if none has died.
