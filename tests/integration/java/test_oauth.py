@@ -20,7 +20,7 @@ ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 SETTINGS = (
     "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms=OAUTHBEARER",
-    "connections.max.reauth.ms=3000",
+    "connections.max.reauth.ms=2000",
 )
 
 
