@@ -29,15 +29,26 @@ def loaded(spark: SparkSession, **options: str) -> DataFrame:
 
 
 def written(rows: DataFrame, path: str, checkpoint: str) -> int | str:
-    """Run a query to the end of the topic; the rows that the sink got, or the query's error."""
-    writer = rows.writeStream.format("odradek").option("path", f"{FOLDER}/{path}")
-    writer.option("checkpointLocation", f"{FOLDER}/{checkpoint}")
-    query = writer.trigger(availableNow=True).start()
-    try:
-        query.awaitTermination()
-    except PySparkException as error:
-        return str(error)
-    return sum(each.numInputRows for each in query.recentProgress)
+    """Run a query to the end of the topic; the rows that the sink got, or the query's error.
+
+    Spark gives a Python worker ten seconds to connect, which a busy machine may exceed before the first
+    batch. As a supervisor would, this starts the query a second time, unless it was refused.
+    """
+    error = ""
+    for _ in range(2):
+        writer = rows.writeStream.format("odradek").option("path", f"{FOLDER}/{path}")
+        writer.option("checkpointLocation", f"{FOLDER}/{checkpoint}")
+        query = writer.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except PySparkException as failed:
+            error = str(failed)
+            print(error, file=sys.stderr)
+            if "[ODRADEK_" in error or query.lastProgress is not None:
+                break
+        else:
+            return sum(each.numInputRows for each in query.recentProgress)
+    return error
 
 
 def refused(spark: SparkSession, **options: str) -> str:
