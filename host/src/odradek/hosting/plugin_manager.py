@@ -96,7 +96,9 @@ class HostPluginManager(pluggy.PluginManager):
         if name in self.installed:
             there = self.installed[name]
             other = f"{there.distribution} {there.version}"
-            raise ConfigError(path, f"{other} is installed with the name {name}; rename this one, or uninstall that one")
+            raise ConfigError(
+                path, f"{other} is installed with the name {name}; rename this one, or uninstall that one"
+            )
         try:
             self.add(name, plugin, GIVEN, "")
         except Exception as error:
