@@ -94,7 +94,7 @@ class HostMeter:
         def observe(_options: CallbackOptions) -> Sequence[Observation]:
             found, labels = self.rows.get(name, ()), self.labels
             return [
-                Observation(+row.value, {**row.attributes, **labels})  # +: protobuf takes no True for 1
+                Observation(row.value, {**row.attributes, **labels})
                 for row in found
                 if not math.isnan(row.value)
             ]
