@@ -64,7 +64,7 @@ class Written(NamedTuple):
 
 
 def written() -> Written:
-    """What the file says."""
+    """Read the file."""
     names, _, changes = FILE.read_text(encoding="utf-8").partition(SINCE)
     head, *rest = names.splitlines()
     release, _, api_version = head.removeprefix("# ").partition(", API_VERSION ")

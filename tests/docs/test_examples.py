@@ -9,23 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contrib.docs.public_names import ROOMS
 
 from support.reference_page import ROOT
 
 MOST_LINES = 60
-OFFERED = (
-    "odradek",
-    "odradek.plugin",
-    "odradek.otlp",
-    "odradek.topic",
-    "odradek.findings",
-    "odradek.temporality",
-    "odradek.endpoints",
-    "odradek.settings",
-    "odradek.testing",
-    "odradek.testing.contracts",
-    "odradek.testing.pushes",
-)
 EXAMPLES = sorted([*ROOT.glob("examples/*.py"), *ROOT.glob("examples/*.ipynb")])
 TEMPLATE = sorted((ROOT / "contrib/plugin-template").rglob("*.py"))
 
@@ -50,9 +38,9 @@ def imported(code: str) -> Iterator[tuple[str, str]]:
 
 def offered(module: str, name: str) -> bool:
     """Whether a plugin may import it."""
-    if f"{module}.{name}" in OFFERED:
+    if f"{module}.{name}" in ROOMS:
         return True
-    return module in OFFERED and (not name or name in importlib.import_module(module).__all__)
+    return module in ROOMS and (not name or name in importlib.import_module(module).__all__)
 
 
 def test_there_are_examples() -> None:

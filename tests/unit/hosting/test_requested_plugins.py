@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -246,6 +247,14 @@ def test_a_plugin_with_the_name_of_an_installed_one_is_refused(tmp_path: Path) -
     assert found.endswith(
         "stdout.py: odradek 0.1.0 is installed with the name stdout; rename this one, or uninstall that one"
     )
+
+
+def test_a_missing_import_of_a_file_names_the_interpreter(file: Path) -> None:
+    file.write_text("import no_such_module\n")
+
+    told = f"; install what the plugin needs for {re.escape(sys.executable)}$"
+    with pytest.raises(ConfigError, match=f"line 1 raised ModuleNotFoundError.*{told}"):
+        active(file)
 
 
 def test_a_plugin_that_is_given_but_offers_nothing_is_refused(file: Path) -> None:

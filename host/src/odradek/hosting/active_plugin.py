@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.offers import CLIENT_TELEMETRY, COMPANION, FORWARDER, QUOTA_CALLBACK, TOPIC_WRITER, Hook
-from odradek.hosting.plugin_manager import HostPluginManager, InstalledPlugin
+from odradek.hosting.plugin_manager import HostPluginManager, InstalledPlugin, missing_keys
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
@@ -147,7 +147,7 @@ def activated(
             raise ConfigError(path, f"the plugin of {plugin.distribution} cannot be loaded: {plugin.problem}")
         return ActivePlugin(plugin, PluginState.BROKEN)
     offers = {hook: manager.offers(plugin.name, hook, config) for hook in plugin.hooks}
-    missing = ", ".join(sorted(config.known - config.values.keys() - {"enabled"}))
+    missing = missing_keys(config)
     settings = read_settings(ForwarderSettings, config) if FORWARDER.name in plugin.hooks else None
     config.finish()
     if wanted and not any(offers.values()):

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from queue import Queue
+from queue import Empty, Queue
 from threading import Thread
 from time import monotonic
 from typing import Any, Final
@@ -73,15 +73,17 @@ class EnricherThreads:
         with contextlib.suppress(RuntimeError):
             if self.loop is not None:
                 self.loop.call_soon_threadsafe(self.loop.stop)
-        while not self.queue.empty():
-            self.queue.get_nowait()
+        with contextlib.suppress(Empty):  # the threads take calls meanwhile
+            while True:
+                self.queue.get_nowait()
         for _ in range(min(CALLS, len(self.threads))):
             self.queue.put_nowait(None)
         deadline_s = monotonic() + timeout_s
         for thread in self.threads:
             thread.join(max(deadline_s - monotonic(), 0))
         if any(thread.is_alive() for thread in self.threads):
-            log.error("enricher did not stop in time, leaving its threads", extra={"plugin": self.name})
+            told = "the enricher of plugin %s did not stop in time, leaving its threads"
+            log.error(told, self.name, extra={"plugin": self.name})
 
     def start(self, target: Callable[..., None], *arguments: object) -> None:
         """Start a thread."""

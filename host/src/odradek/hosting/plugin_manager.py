@@ -179,11 +179,16 @@ class HostPluginManager(pluggy.PluginManager):
         return found
 
 
+def missing_keys(config: PluginConfig) -> str:
+    """The keys that a hook has read and the table lacks; empty if there are none."""
+    return ", ".join(sorted(config.known - config.values.keys() - {"enabled"}))
+
+
 def remedy(error: BaseException, config: PluginConfig) -> str:
-    """What an author does about a hook that raises."""
+    """Advice to the author of a hook that raises."""
     if isinstance(error, KeyboardInterrupt):
         return "it took too long"
-    missing = ", ".join(sorted(config.known - config.values.keys() - {"enabled"}))
+    missing = missing_keys(config)
     if missing and isinstance(error, AttributeError | TypeError):
         return f"the table has no {missing}: give it a default, or raise ConfigError"
     return "raise ConfigError for a wrong table"

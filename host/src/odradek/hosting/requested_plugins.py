@@ -133,7 +133,7 @@ def plugin_of_file(name: str, path: Path) -> ModuleType:
 
 
 def told(error: BaseException, file: str) -> str:
-    """What is wrong with a file: the line in it, and the error."""
+    """The fault of a file: the line in it, and the error."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"line {error.lineno}: {error.msg}"
     lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from odradek.otlp.protobuf_bytes import delimited
+from odradek.wire.limits import INT64_MAX, INT64_MIN
 
 RESOURCE_METRICS: Final = 0x0A
 RESOURCE: Final = 0x0A
@@ -46,9 +47,6 @@ times_and_double = struct.Struct("<BQBQBd").pack
 histogram_head = struct.Struct("<BQBQBQBd").pack
 START, TIME, AS_DOUBLE, AS_INT = 0x11, 0x19, 0x21, 0x31
 COUNT, TOTAL = 0x21, 0x29
-LEAST_INT: Final = -(1 << 63)
-MOST_INT: Final = (1 << 63) - 1
-"""Sums of what hostile clients claim may be beyond them; they are written as doubles."""
 HISTOGRAM_MAX: Final = 0x61
 double = struct.Struct("<Bd").pack
 
@@ -93,13 +91,15 @@ class Window:
     def number(self, value: float | None, attributes: bytes) -> bytes:
         """A data point of a gauge or a sum; None for a series that has ended.
 
+        Sums of what hostile clients claim may be beyond 64 bits: they are written as doubles.
+
         Args:
             value: The value.
             attributes: As `encoded_attributes` writes them for a number.
         """
         if value is None:
             body = times(START, self.start_ns, TIME, self.end_ns) + NO_RECORDED_VALUE
-        elif isinstance(value, int) and LEAST_INT <= value <= MOST_INT:
+        elif isinstance(value, int) and INT64_MIN <= value <= INT64_MAX:
             body = times_and_int(START, self.start_ns, TIME, self.end_ns, AS_INT, value)
         else:
             body = times_and_double(START, self.start_ns, TIME, self.end_ns, AS_DOUBLE, value)

@@ -1,4 +1,4 @@
-"""Where in a plugin something went wrong, in words: file, line and function."""
+"""Places in plugins, in words: file, line and function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Frames = Iterable[tuple[FrameType, int]]
 CALLERS: Final = (
     "odradek.hosting", "odradek.telemetry", "odradek.testing", "odradek.plugin.guard", "pluggy", "threading",
 )  # fmt: skip
-"""What calls plugins, and is not called by them."""
+"""Packages that call plugins, and that no plugin calls."""
 BETWEEN: Final = sys.stdlib_module_names | {"odradek"}
 """Packages between these and a plugin."""
 
@@ -57,7 +57,7 @@ def place(code: CodeType, line: int) -> str:
 
 
 def place_of_definition(thing: Any) -> str:
-    """Where a function or class is defined, in brackets; empty if that is unknown."""
+    """The place of a definition, in brackets; empty if it is unknown."""
     thing = inspect.unwrap(thing)
     code = getattr(thing, "__code__", None)
     try:

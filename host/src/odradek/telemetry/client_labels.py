@@ -24,7 +24,7 @@ Labels = EncodedLabels | None
 
 
 class Aside(Protocol):
-    """Where one enricher works that blocks or waits."""
+    """Does the work of one enricher that blocks or waits."""
 
     def call(self, blocking: Callable[[], object]) -> Later:
         """Call on another thread.
@@ -63,7 +63,7 @@ class Entry:
 
 @dataclass(slots=True, eq=False)
 class Answer:
-    """What an enricher has said about a client."""
+    """The last answer of an enricher about a client, and the one that is awaited."""
 
     entry: Entry
     labels: dict[str, str] | None = None

@@ -123,7 +123,7 @@ class Enrichers:
             try:
                 enricher.use_invalidate(lambda it: aside.on_loop(partial(self.changes.note, it)))
             except Exception as error:
-                problem = f"use_invalidate raised {described(error)}"
+                problem = f"use_invalidate raised {described(error)}{place_of(error)}"
                 raise ConfigError(f"plugins.{name}", problem) from error
 
     def stats(self) -> list[PluginStats]:

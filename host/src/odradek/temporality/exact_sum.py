@@ -9,12 +9,11 @@ import math
 import sys
 from typing import Final
 
-from odradek.wire.limits import INT64_MAX
+from odradek.wire.limits import INT64_MAX, INT64_MIN
 
 EXACT: Final = 2.0**53
 """Up to here each integer is a double."""
 LARGEST: Final = sys.float_info.max
-INT64_MIN: Final = -INT64_MAX - 1
 
 
 def added(total: float, compensation: float, value: float) -> tuple[float, float]:

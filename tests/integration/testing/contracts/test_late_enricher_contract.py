@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from odradek.plugin import Later, RequestContext
-from odradek.testing.contracts import EnricherContract, FarSideState, Kind, Subject, rules_of
+from odradek.testing.contracts import (
+    EnricherContract,
+    FarSideState,
+    Kind,
+    Outcome,
+    Subject,
+    rules_of,
+    verdict,
+)
 from support.contracts import broken_rules
 
 
@@ -148,3 +156,23 @@ def test_every_rule_about_a_far_side_has_a_plugin_that_breaks_it() -> None:
     rules = {str(rule) for rule in rules_of(Kind.ENRICHER) if "far-side" in rule.name}
 
     assert rules == set(BROKEN.values())
+
+
+class InPairs:
+    """Answers when another call has come, too."""
+
+    blocks = True
+    both = threading.Barrier(2, timeout=5)
+
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
+        self.both.wait()
+        return {}
+
+
+def test_an_enricher_that_blocks_is_asked_by_many_threads_what_it_keeps() -> None:
+    """One after the other, the questions would take longer than a rule may."""
+    (rule,) = [rule for rule in rules_of(Kind.ENRICHER) if rule.name == "keeps-nothing"]
+
+    found = verdict(rule, Subject(make=InPairs))
+
+    assert found.outcome is Outcome.PASSED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import time
 from queue import SimpleQueue
 from threading import Thread
@@ -165,6 +166,14 @@ def test_a_thread_of_an_earlier_check_is_not_blamed_on_this_one() -> None:
 
     assert blamed.outcome is Outcome.PASSED
     assert [name for name, _ in outer.found] == ["sender"]
+
+
+def test_a_thread_that_is_listed_but_has_not_begun_is_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadDeaths() as deaths:
+        monkeypatch.setattr(threading, "enumerate", lambda: [Thread(target=print)])
+        deaths.settle()
+
+    assert not deaths.described()
 
 
 def test_a_rule_with_missing_requirements_is_skipped_with_all_reasons() -> None:

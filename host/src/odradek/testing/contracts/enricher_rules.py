@@ -181,6 +181,9 @@ async def keeps_nothing(subject: Subject) -> None:
         await asyncio.gather(*(labels_of(enricher, record.context) for record in records))
         watch = Watch(records)
         records.clear()
+        deadline_s = time.monotonic() + subject.patience_s
+        while watch.kept() and time.monotonic() < deadline_s:  # a thread lets go after it has answered
+            await asyncio.sleep(STEP_S)
         watch.refuse_leftovers("after its calls")
 
 

@@ -133,14 +133,18 @@ class Watch:
             for name, part in (("payload", record.payload), ("context", record.context))
         ]
 
+    def kept(self) -> list[str]:
+        """The names of the parts that are still referenced."""
+        gc.collect()
+        return [name for name, part in self.parts if part() is not None]
+
     def refuse_leftovers(self, when: str) -> None:
         """Check that no object survives, after the caller has dropped its own references.
 
         Raises:
             RuleBroken: The plugin keeps some of them.
         """
-        gc.collect()
-        kept = [name for name, part in self.parts if part() is not None]
+        kept = self.kept()
         if kept:
             raise RuleBroken(
                 f"{when}, the plugin still holds {len(kept)} of {len(self.parts)} objects, one is a {kept[0]}"

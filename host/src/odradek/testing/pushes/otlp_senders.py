@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from odradek.otlp import Sender, otlp_records
-from odradek.testing.pushes.recording import MAX_BYTES, SUFFIX, RecordedPush, folder
+from odradek.testing.pushes.recording import MAX_BYTES, SUFFIX, RecordedPush, folder, refuse_unknown
 from odradek.wire.compression import Codec, decompress
 
 INTERVAL_MS: Final = 60_000
@@ -35,8 +35,7 @@ def recorded_otlp(sender: str | None = None) -> list[RecordedPush]:
     senders = otlp_senders()
     if sender is None:
         return [push for each in senders for push in recorded_otlp(each)]
-    if sender not in senders:
-        raise ValueError(f"no recording of {sender!r}: expected one of {', '.join(senders)}")
+    refuse_unknown(sender, senders)
     return [pushed(sender, row) for row in rows(sender)]
 
 

@@ -68,6 +68,16 @@ def recorded_clients() -> list[str]:
     return sorted(each.name.removesuffix(SUFFIX) for each in folder().iterdir() if each.name.endswith(SUFFIX))
 
 
+def refuse_unknown(name: str, names: list[str]) -> None:
+    """Refuse a name that no recording has.
+
+    Raises:
+        ValueError: It is none of the names.
+    """
+    if name not in names:
+        raise ValueError(f"no recording of {name!r}: expected one of {', '.join(names)}")
+
+
 def recorded(client: str | None = None) -> list[RecordedPush]:
     """The accepted pushes of a client, in their order; None for those of all clients.
 
@@ -77,8 +87,7 @@ def recorded(client: str | None = None) -> list[RecordedPush]:
     clients = recorded_clients()
     if client is None:
         return [push for each in clients for push in recorded(each)]
-    if client not in clients:
-        raise ValueError(f"no recording of {client!r}: expected one of {', '.join(clients)}")
+    refuse_unknown(client, clients)
     interval_ms, found = 0, []
     for each, sent in read(client):
         if isinstance(each, Handshake):
