@@ -143,5 +143,5 @@ def test_a_host_stops_though_an_enricher_hangs(
         assert client.push(DATA) == ErrorCode.NONE
         wait_until(lambda: cmdb.threads, lambda: cmdb.threads)
 
-    assert "enricher did not stop in time, leaving its threads" in caplog.text
+    assert "the enricher of plugin cmdb did not stop in time, leaving its threads" in caplog.text
     cmdb.gate.set()
