@@ -66,7 +66,7 @@ def test_addresses(tmp_path: Path, listener: str, address: Address) -> None:
         ({"prefix": "a-b"}, "prefix: expected letters, digits, _ and :"),
         ({"names": "dotted"}, "names: expected one of escaped, utf8"),
         ({"linger_ms": 300_001}, "linger.ms: expected a whole number from 0 to 300000"),
-        ({"lag_compatible": ["burrow"]}, "lag.compatible: expected some of kafka_exporter"),
+        ({"lag_compatible": ["burrow"]}, "lag.compatible: expected a list of kafka_exporter"),
         ({"temporality": "delta"}, "temporality: unknown key"),
     ],
 )

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
 from odradek.endpoints import OURS, TlsFiles, read_secrets, read_tls_files
-from odradek.plugin import PluginConfig
+from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import read_settings as read_declared
 from odradek.temporality import read_totals
 from odradek_otlp.endpoints import grpc_target, metrics_url
-from odradek_otlp.otlp_settings import Compression, OtlpProtocol, OtlpSettings
+from odradek_otlp.otlp_settings import EndpointSettings, OtlpProtocol, OtlpSettings
 
 PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
 """The variable for metrics wins over the one for all signals."""
+VARIABLES = {
+    "endpoint": "ENDPOINT",
+    "protocol": "PROTOCOL",
+    "headers": "HEADERS",
+    "compression": "COMPRESSION",
+    "timeout.ms": "TIMEOUT",
+    "insecure": "INSECURE",
+    "certificate.file": "CERTIFICATE",
+    "client.certificate.file": "CLIENT_CERTIFICATE",
+    "client.key.file": "CLIENT_KEY",
+}
+CERTIFICATES = ("certificate.file", "client.certificate.file", "client.key.file")
 DESTINATIONS = "destinations."
 DESTINATION_NAME = re.compile(r"[a-z0-9_-]{1,50}")
 HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
@@ -24,13 +36,30 @@ GRPC_HEADER_NAME = re.compile(r"[a-z0-9_.-]+")
 HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The source of a setting: a key of the table, or a variable."""
+@dataclass(slots=True)
+class WithVariables(PluginConfig):
+    """A table whose missing keys are read from variables."""
 
-    config: PluginConfig
-    key: str
-    variable: bool = False
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def variable(self, key: str) -> str | None:
+        """The variable that is read for a key: the first one that is set and not empty; None if the table has
+        the key, or if there is none.
+        """
+        if key not in VARIABLES or self.values.get(key) is not None:
+            return None
+        names = [prefix + VARIABLES[key] for prefix in PREFIXES]
+        return next((name for name in names if self.environ.get(name, "").strip()), None)
+
+    def value(self, key: str) -> object | None:
+        """Read the raw value; None if neither the table nor a variable has it."""
+        name = self.variable(key)
+        return self.environ[name].strip() if name else PluginConfig.value(self, key)
+
+    def error(self, key: str, problem: str) -> ConfigError:
+        """An error that names the key, or the variable that was read for it."""
+        name = self.variable(key)
+        return ConfigError(name, problem) if name else PluginConfig.error(self, key, problem)
 
 
 def read_destinations(config: PluginConfig, environ: Mapping[str, str]) -> dict[str, OtlpSettings]:
@@ -100,88 +129,40 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
     Raises:
         ConfigError: A value is invalid; names the key or the variable.
     """
-    defaults = environ if has_endpoint(config, environ) else {}
-    protocol = OtlpProtocol(choice(origin(config, "protocol", defaults), OtlpProtocol, OtlpProtocol.HTTP))
-    compression = Compression(choice(origin(config, "compression", defaults), Compression, Compression.NONE))
-    if protocol is OtlpProtocol.GRPC and compression is Compression.ZSTD:
-        found = origin(config, "compression", defaults)
-        raise found.config.error(found.key, "expected none or gzip for grpc, found 'zstd'")
-    timeout = origin(config, "timeout.ms", defaults)
-    timeout_ms = timeout.config.integer(timeout.key, 10_000, least=1)
-    connect_timeout_ms = config.integer("connect.timeout.ms", min(timeout_ms, 5_000), least=1)
-    requests_in_flight = config.integer("requests.in.flight", 4, least=1, most=100)
-    headers = headers_of(config, defaults, protocol)
-    secrets = read_secrets(config, headers)
-    metrics = tuple(config.texts("metrics"))
-    if not all(metrics):
-        raise config.error("metrics", "expected prefixes of metric names, found an empty one")
-    insecure = origin(config, "insecure", defaults)
-    plain = insecure.config.boolean(insecure.key, default=False)
-    endpoint = origin(config, "endpoint", defaults)
-    text = endpoint.config.text(endpoint.key)
-    tls = tls_of(config, defaults)
-    totals = read_totals(config)
-    distinct_labels = config.boolean("labels.distinct", default=True)
-    if text is None:
+    known = WithVariables(config.path, config.values, config.known, config.tables, environ)
+    if known.value("endpoint") is None:
+        known.environ = {}
+    place = read_declared(EndpointSettings, known)
+    found = read_declared(OtlpSettings, known)
+    headers = headers_of(known, found.protocol)
+    secrets = read_secrets(known, headers)
+    tls = read_tls_files([(known, key) for key in CERTIFICATES])
+    totals = read_totals(known)
+    if known.value("endpoint") is None:
         return None
-    target, secure = destination(endpoint, text, protocol, plain)
+    target, secure = destination(known, place, found.protocol)
     refuse_idle_certificates(config, tls, secure)
-    return OtlpSettings(
-        protocol=protocol,
+    return replace(
+        found,
         target=target,
         secure=secure,
         tls=tls,
         headers=headers,
         secrets=secrets,
-        compression=compression,
-        timeout_ms=timeout_ms,
-        connect_timeout_ms=connect_timeout_ms,
-        requests_in_flight=requests_in_flight,
-        metrics=() if "*" in metrics else metrics,
-        distinct_labels=distinct_labels,
+        connect_timeout_ms=min(found.timeout_ms, found.connect_timeout_ms),
         totals=totals,
     )
 
 
-def has_endpoint(config: PluginConfig, environ: Mapping[str, str]) -> bool:
-    return config.value("endpoint") is not None or origin(config, "endpoint", environ).variable
-
-
-def origin(config: PluginConfig, key: str, environ: Mapping[str, str]) -> Origin:
-    """The table if it has the key, else the first variable that is set and not empty, else the table."""
-    name = key.removesuffix(".ms").removesuffix(".file").replace(".", "_").upper()
-    if config.value(key) is None:
-        for prefix in PREFIXES:
-            value = environ.get(prefix + name, "").strip()
-            if value:
-                return Origin(PluginConfig("", {prefix + name: value}), prefix + name, variable=True)
-    return Origin(config, key)
-
-
-def choice(found: Origin, choices: type[StrEnum], default: StrEnum) -> str:
-    return found.config.choice(found.key, default, [item.value for item in choices])
-
-
-def destination(endpoint: Origin, text: str, protocol: OtlpProtocol, plain: bool) -> tuple[str, bool]:
+def destination(config: WithVariables, place: EndpointSettings, protocol: OtlpProtocol) -> tuple[str, bool]:
     """The target, and whether to use TLS."""
     try:
         if protocol is OtlpProtocol.GRPC:
-            return grpc_target(text, plain)
-        as_it_is = endpoint.variable and endpoint.key.startswith(PREFIXES[0])
-        return metrics_url(text, as_it_is), text.strip().lower().startswith("https:")
+            return grpc_target(place.endpoint, place.insecure)
+        as_it_is = (config.variable("endpoint") or "").startswith(PREFIXES[0])
+        return metrics_url(place.endpoint, as_it_is), place.endpoint.strip().lower().startswith("https:")
     except ValueError as error:
-        raise endpoint.config.error(endpoint.key, str(error)) from None
-
-
-def tls_of(config: PluginConfig, environ: Mapping[str, str]) -> TlsFiles:
-    """CA, certificate and key.
-
-    Raises:
-        ConfigError: A file is unusable, or a client certificate lacks its key or the reverse.
-    """
-    names = ("certificate.file", "client.certificate.file", "client.key.file")
-    found = [origin(config, name, environ) for name in names]
-    return read_tls_files([(each.config, each.key) for each in found])
+        raise config.error("endpoint", str(error)) from None
 
 
 def refuse_idle_certificates(config: PluginConfig, tls: TlsFiles, secure: bool) -> None:
@@ -194,21 +175,19 @@ def refuse_idle_certificates(config: PluginConfig, tls: TlsFiles, secure: bool) 
             raise config.error(key, "the endpoint is without TLS: expected an endpoint with https://")
 
 
-def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpProtocol) -> dict[str, str]:
+def headers_of(config: WithVariables, protocol: OtlpProtocol) -> dict[str, str]:
     """The headers of the table, or of a variable if the table has none.
 
     Raises:
         ConfigError: A header is malformed. The error never shows a value: it may be a secret.
     """
-    path = "headers"
-    rows = config.table(path)
-    found = origin(config, path, environ)
-    if not rows and found.variable:
-        config, path = found.config, found.key
-        rows = listed_headers(found)
+    rows = config.table("headers")
+    variable = None if rows else config.variable("headers")
+    if variable:
+        rows = listed_headers(config)
     names = GRPC_HEADER_NAME if protocol is OtlpProtocol.GRPC else HEADER_NAME
     for name, value in rows.items():
-        key = path if found.variable else f"{path}.{name}"
+        key = "headers" if variable else f"headers.{name}"
         lower = name.lower()
         if not names.fullmatch(lower) or lower.endswith("-bin"):
             raise config.error(key, f"expected the name of a header, found {name!r}")
@@ -219,12 +198,12 @@ def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpP
     return {name.lower(): value for name, value in rows.items()}
 
 
-def listed_headers(found: Origin) -> dict[str, str]:
+def listed_headers(config: WithVariables) -> dict[str, str]:
     """Parse the headers of a variable: ``name=value,name=value``, percent-encoded."""
     rows: dict[str, str] = {}
-    for item in found.config.texts(found.key):
+    for item in config.texts("headers"):
         name, separator, value = item.partition("=")
         if not separator:
-            raise found.config.error(found.key, "expected name=value,name=value")
+            raise config.error("headers", "expected name=value,name=value")
         rows[unquote(name.strip())] = unquote(value.strip())
     return rows

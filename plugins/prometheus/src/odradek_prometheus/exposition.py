@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from odradek.otlp import body_start
-from odradek.plugin import Forwarder, TelemetryRecord
+from odradek.plugin import ConfigError, Forwarder, PluginConfig, TelemetryRecord
+from odradek.settings import Flag, Items, Special, declare
 from odradek.temporality import Counts, CumulativeForwarder, Engine, Limits, TotalsSettings
 from odradek.temporality.budgets.folding import Folding
 from odradek.temporality.budgets.member import is_other
@@ -25,6 +26,7 @@ from odradek.temporality.stream_key import Identity
 from odradek_prometheus.apps import Apps
 from odradek_prometheus.client_labels import (
     DEFAULT_SHOWN,
+    INSTANCE,
     Facts,
     facts_of,
     read_facts,
@@ -38,26 +40,60 @@ from odradek_prometheus.shown_engine import ShownEngine
 log = logging.getLogger(__name__)
 
 LINGER_MS: Final = 300_000
+PREFIX_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:")
 LEAST_DESCRIBED: Final = 10_000
 SWEEP_AT: Final = 256
 """Fewer shapes are not looked through for unused ones."""
 NO_STREAMS: frozenset[Identity] = frozenset()
 
 
+def read_prefix(config: PluginConfig, key: str) -> str:
+    """Read the beginning of the names of metrics.
+
+    Raises:
+        ConfigError: It has other characters than the names of Prometheus.
+    """
+    text = config.text(key) or ""
+    if not PREFIX_CHARACTERS.issuperset(text):
+        raise config.error(key, f"expected letters, digits, _ and :, found {text!r}")
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpositionSettings:
     """Names and labels, and how long series stay."""
 
-    prefix: str = ""
-    """Put before the name of each client metric."""
-    labels: tuple[str, ...] = DEFAULT_SHOWN
-    """The labels of a client that each of its series has."""
-    normalise_node: bool = True
-    """Show the node ids of Java clients as numbers."""
     linger_ms: int = LINGER_MS
     """How long the series of a client stay after its goodbye."""
     budgets: BudgetLimits = field(default_factory=BudgetLimits)
     apps: Apps = field(default_factory=Apps)
+    # fmt: off
+    prefix: str = declare(
+        "prefix", Special(shape="text", read=read_prefix), "",
+        "The beginning of the name of each metric of a client.", unset="none",
+    )
+    labels: Sequence[str] = declare(
+        "labels", Items(), DEFAULT_SHOWN,
+        "The labels of a client that each of its series has; `client_instance_id` must be one of them.",
+        unset="[see below](#labels)",
+    )
+    normalise_node: bool = declare(
+        "normalise.node", Flag(), True,
+        "Show the `node_id` of Java clients as a number, as librdkafka does: `node-1` as `1`, the connection "
+        "to a coordinator as `coordinator-1`. `false`: as they send it.",
+    )
+    # fmt: on
+
+    def check(self) -> None:
+        """Refuse labels that do not tell clients apart.
+
+        Raises:
+            ConfigError: The client instance id is not among them.
+        """
+        if INSTANCE not in self.labels:
+            raise ConfigError(
+                "labels", f"expected {INSTANCE} among them: it tells the series of clients apart"
+            )
 
 
 class Update(NamedTuple):

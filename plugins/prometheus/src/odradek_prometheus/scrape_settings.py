@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -17,41 +18,96 @@ from odradek.endpoints import (
     read_token_file,
 )
 from odradek.plugin import PluginConfig
-from odradek.settings import read_settings
+from odradek.settings import INT, LONG, Choice, Flag, Items, Special, Whole, declare, read_settings
 from odradek.temporality import TotalsSettings, read_cumulative
 from odradek.temporality.budgets.policy import BudgetLimits
 from odradek_prometheus.apps import read_apps
-from odradek_prometheus.client_labels import DEFAULT_SHOWN, INSTANCE
 from odradek_prometheus.compatible_lag import ALIASES
 from odradek_prometheus.exposition import LINGER_MS, ExpositionSettings
 
 LISTENER: Final = "listener"
 LOOPBACK: Final = "127.0.0.1"
-PREFIX_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:")
+
+
+def each_once(names: Sequence[str]) -> tuple[str, ...]:
+    """The names without repetitions."""
+    return tuple(dict.fromkeys(names))
+
+
+def read_listener(config: PluginConfig, key: str) -> Address:
+    """Read the address in the URL of a listener.
+
+    Raises:
+        ConfigError: It is no http://HOST:PORT or https://HOST:PORT, or the certificates do not fit it.
+    """
+    text = config.text(key) or ""
+    parts = urlsplit(text)
+    netloc = parts.netloc if not parts.netloc.startswith(":") else LOOPBACK + parts.netloc
+    found = parsed_address(netloc)
+    if found is None or parts.scheme not in ("http", "https") or parts.path not in ("", "/") or parts.query:
+        raise config.error(key, f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}")
+    has_tls = config.value("tls.certificate") is not None
+    if (parts.scheme == "https") is not has_tls:
+        problem = (
+            "expected https:// with certificates" if has_tls else "expected tls.certificate for https://"
+        )
+        raise config.error(key, problem)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrapeSettings:
     """The listener for scrapes."""
 
-    address: Address
-    totals: TotalsSettings
+    totals: TotalsSettings = field(default_factory=TotalsSettings)
     exposition: ExpositionSettings = field(default_factory=ExpositionSettings)
     tls: ListenerTls | None = None
-    token_file: Path | None = None
-    """With it a scraper needs one of its tokens."""
     basic_file: Path | None = None
     """With it a scraper needs its user and password."""
-    utf8: bool = False
-    """Names as the clients have them, for scrapers that take them."""
-    created: bool = False
-    """Show the start of each counter."""
-    compatible: tuple[str, ...] = ()
-    """The exporters whose names the lag of groups has as well."""
-    connections_max: int = 64
-    connections_max_per_ip: int = 32
-    timeout_ms: int = 60_000
-    """Time for one scrape, if the scraper does not tell its own."""
+    # fmt: off
+    address: Address = declare(
+        LISTENER, Special(shape="`http://HOST:PORT` or `https://HOST:PORT`", read=read_listener),
+        Address(LOOPBACK, 0), "Listener for scrapes; without a host on `127.0.0.1`.",
+        unset="none: nothing is served",
+    )
+    token_file: Path | None = declare(
+        "token.file", Special(shape="path of a file", read=read_token_file), None,
+        "Bearer tokens, one a line, read for each scrape, of which a scraper needs one.",
+        unset="none: no token is needed",
+    )
+    utf8: bool = declare(
+        "names", Choice({"escaped": False, "utf8": True}), False,
+        "`utf8`: names with dots, as the clients send them, for scrapers that take them (Prometheus 3).",
+    )
+    created: bool = declare(
+        "created", Flag(), False,
+        "Show when each total began, as `_created`. Switch it on only with the feature "
+        "`created-timestamp-zero-ingestion` in Prometheus: without it these lines become series.",
+    )
+    compatible: Sequence[str] = declare(
+        "lag.compatible", Items(tuple(ALIASES), collect=each_once), (),
+        "Show [the lag of groups](../../host/docs/reference/lag-metrics.md) under the names of [other "
+        "exporters](#names-of-other-exporters), too.", unset="none",
+    )
+    linger_ms: int = declare(
+        "linger.ms", Whole(LONG, 0, LINGER_MS), LINGER_MS,
+        "How long the series of a client stay after it has said goodbye, so that a scrape sees their last "
+        "values.", unit="ms",
+    )
+    connections_max: int = declare(
+        "connections.max", Whole(INT, 1), 64, "Limit of connections; further ones are closed.",
+        unit="connections",
+    )
+    connections_max_per_ip: int = declare(
+        "connections.max.per.ip", Whole(INT, 1), 32,
+        "Limit of connections of one address, or one /64 of IPv6; raise it if a proxy brings all requests.",
+        unit="connections",
+    )
+    timeout_ms: int = declare(
+        "timeout.ms", Whole(LONG, 1), 60_000,
+        "Time for making a page; a scraper that tells its own timeout gets 90 % of that.", unit="ms",
+    )
+    # fmt: on
 
 
 def read_scrape(config: PluginConfig) -> ScrapeSettings | None:
@@ -60,38 +116,17 @@ def read_scrape(config: PluginConfig) -> ScrapeSettings | None:
     Raises:
         ConfigError: A value is invalid; names the key.
     """
-    text = config.text(LISTENER)
-    if text is None:
+    if config.value(LISTENER) is None:
         return None
     tls = read_listener_tls(config, "tls.")
-    linger_ms = config.integer("linger.ms", LINGER_MS, least=0, most=LINGER_MS)
-    return ScrapeSettings(
-        address=address_of(config, text, has_tls=tls is not None),
-        totals=read_cumulative(config),
-        exposition=replace(read_exposition(config), linger_ms=linger_ms),
+    found = read_settings(ScrapeSettings, config)
+    return replace(
+        found,
         tls=tls,
-        token_file=read_token_file(config, "token.file"),
         basic_file=read_secret(config, SecretKind.BASIC),
-        utf8=config.choice("names", "escaped", ("escaped", "utf8")) == "utf8",
-        created=config.boolean("created", default=False),
-        compatible=read_compatible(config),
-        connections_max=config.integer("connections.max", 64, least=1),
-        connections_max_per_ip=config.integer("connections.max.per.ip", 32, least=1),
-        timeout_ms=config.integer("timeout.ms", 60_000, least=1),
+        totals=read_cumulative(config),
+        exposition=replace(read_exposition(config), linger_ms=found.linger_ms),
     )
-
-
-def read_compatible(config: PluginConfig) -> tuple[str, ...]:
-    """Read the names of other exporters of lag.
-
-    Raises:
-        ConfigError: One is not known.
-    """
-    found = config.texts("lag.compatible")
-    for each in found:
-        if each not in ALIASES:
-            raise config.error("lag.compatible", f"expected some of {', '.join(ALIASES)}, found {each!r}")
-    return tuple(dict.fromkeys(found))
 
 
 def read_exposition(config: PluginConfig) -> ExpositionSettings:
@@ -100,38 +135,5 @@ def read_exposition(config: PluginConfig) -> ExpositionSettings:
     Raises:
         ConfigError: A value is invalid; names the key.
     """
-    prefix = config.text("prefix", "") or ""
-    if not PREFIX_CHARACTERS.issuperset(prefix):
-        raise config.error("prefix", f"expected letters, digits, _ and :, found {prefix!r}")
-    labels = config.texts("labels", DEFAULT_SHOWN)
-    if INSTANCE not in labels:
-        raise config.error("labels", f"expected {INSTANCE} among them: it tells the series of clients apart")
-    return ExpositionSettings(
-        prefix=prefix,
-        labels=tuple(labels),
-        normalise_node=config.boolean("normalise.node", default=True),
-        budgets=read_settings(BudgetLimits, config),
-        apps=read_apps(config),
-    )
-
-
-def address_of(config: PluginConfig, text: str, *, has_tls: bool) -> Address:
-    """The address in the URL of a listener.
-
-    Raises:
-        ConfigError: It is no http://HOST:PORT or https://HOST:PORT, or the certificates do not fit it.
-    """
-    parts = urlsplit(text)
-    expected = f"expected http://HOST:PORT or https://HOST:PORT, found {text!r}"
-    if parts.scheme not in ("http", "https") or parts.path not in ("", "/") or parts.query:
-        raise config.error(LISTENER, expected)
-    netloc = parts.netloc if not parts.netloc.startswith(":") else LOOPBACK + parts.netloc
-    found = parsed_address(netloc)
-    if found is None:
-        raise config.error(LISTENER, expected)
-    if (parts.scheme == "https") is not has_tls:
-        problem = (
-            "expected https:// with certificates" if has_tls else "expected tls.certificate for https://"
-        )
-        raise config.error(LISTENER, problem)
-    return found
+    found = read_settings(ExpositionSettings, config)
+    return replace(found, budgets=read_settings(BudgetLimits, config), apps=read_apps(config))

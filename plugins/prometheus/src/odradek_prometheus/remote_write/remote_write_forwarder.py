@@ -227,7 +227,7 @@ def target_of(settings: RemoteWriteSettings) -> HttpTarget:
         secure=settings.secure,
         tls=settings.tls,
         timeout_ms=settings.timeout_ms,
-        connect_timeout_ms=settings.connect_timeout_ms,
+        connect_timeout_ms=min(settings.connect_timeout_ms, settings.timeout_ms),
         connections=settings.requests_in_flight,
     )
 

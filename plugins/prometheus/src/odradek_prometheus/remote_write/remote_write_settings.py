@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from odradek.endpoints import OURS, Credentials, SecretKind, TlsFiles, read_secrets, read_tls_files
 from odradek.plugin import PluginConfig
+from odradek.settings import INT, LONG, Choice, Special, Whole, declare, read_settings
 from odradek.temporality import TotalsSettings, read_cumulative
 from odradek_prometheus.label_values import Labels
 
@@ -24,27 +25,69 @@ CERTIFICATES: Final = ("certificate.file", "client.certificate.file", "client.ke
 JOB: Final = "kafka-clients"
 
 
+def read_url(table: PluginConfig, key: str) -> str:
+    """Read the URL, as it is.
+
+    Raises:
+        ConfigError: It is malformed. The error does not repeat a URL that may hold a password.
+    """
+    text = (table.text(key) or "").strip()
+    parts = urlsplit(text)
+    if "@" in parts.netloc:
+        raise table.error(key, "expected no user or password: use basic.auth.file or bearer.token.file")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
+        raise table.error(key, f"expected http://HOST:PORT/PATH or https://HOST:PORT/PATH, found {text!r}")
+    if parts.path in ("", "/"):
+        example = f"{parts.scheme}://{parts.netloc}/api/v1/write"
+        raise table.error(key, f"expected a URL with the receiver's path, for Prometheus {example!r}")
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteWriteSettings:
     """One receiver."""
 
-    url: str
-    totals: TotalsSettings
-    protocol: str = AUTO
+    totals: TotalsSettings = field(default_factory=TotalsSettings)
     labels: Labels = ()
     """Of all series that do not have them."""
     tls: TlsFiles = field(default_factory=TlsFiles)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Names in lower case. May hold secrets."""
     secrets: Mapping[SecretKind, Path] = field(default_factory=dict)
-    timeout_ms: int = 30_000
-    """Time limit of one request, including the connection."""
-    connect_timeout_ms: int = 5_000
-    requests_in_flight: int = 4
-    """Limit of concurrent requests; the samples of a client are in one request at a time."""
-    samples_per_request: int = 2_000
-    resend_ms: int = 60_000
-    """A live series without a new value is sent again after so long; 0 for never."""
+    # fmt: off
+    url: str = declare(
+        "url", Special(shape="URL", read=read_url), "",
+        "The whole URL of the receiver. A redirect is an error that names the new place: correct the URL.",
+        unset="none: nothing is sent",
+    )
+    protocol: str = declare(
+        "protocol", Choice({each: each for each in PROTOCOLS}), AUTO,
+        "`auto`: 2.0 until the receiver answers 415, or does not tell how many samples it has stored; from "
+        "then on 1.0.",
+    )
+    timeout_ms: int = declare(
+        "timeout.ms", Whole(LONG, 1), 30_000, "Time limit of one request, including the connection.",
+        unit="ms",
+    )
+    connect_timeout_ms: int = declare(
+        "connect.timeout.ms", Whole(LONG, 1), 5_000,
+        "Time limit of one connection with its TLS handshake; at most `timeout.ms`.", unit="ms",
+    )
+    requests_in_flight: int = declare(
+        "requests.in.flight", Whole(INT, 1, 100), 4,
+        "Limit of concurrent requests. The samples of a client are in one of them at a time, so they arrive "
+        "in order.", unit="requests",
+    )
+    samples_per_request: int = declare(
+        "samples.per.request", Whole(INT, 1, 100_000), 2_000, "Limit of samples in a request.",
+        unit="samples",
+    )
+    resend_ms: int = declare(
+        "resend.ms", Whole(LONG), 60_000,
+        "The values of a client with a long push interval are sent again after so long, since Prometheus "
+        "looks back for five minutes only; 0: never.", unit="ms",
+    )
+    # fmt: on
 
     @property
     def secure(self) -> bool:
@@ -77,48 +120,22 @@ def read_remote_write(config: PluginConfig) -> RemoteWriteSettings | None:
 
 
 def read_table(table: PluginConfig) -> RemoteWriteSettings | None:
-    url = table.text("url")
-    if url is None:
+    if table.value("url") is None:
         if table.values:
             raise table.error("url", "expected the URL of a receiver for these settings")
         return None
     headers = read_headers(table)
-    tls = read_tls_files([(table, key) for key in CERTIFICATES])
-    timeout_ms = table.integer("timeout.ms", 30_000, least=1)
-    settings = RemoteWriteSettings(
-        url=read_url(table, url),
+    settings = replace(
+        read_settings(RemoteWriteSettings, table),
         totals=read_cumulative(table),
-        protocol=table.choice("protocol", AUTO, PROTOCOLS),
         labels=read_labels(table),
-        tls=tls,
+        tls=read_tls_files([(table, key) for key in CERTIFICATES]),
         headers=headers,
         secrets=read_secrets(table, headers),
-        timeout_ms=timeout_ms,
-        connect_timeout_ms=table.integer("connect.timeout.ms", min(timeout_ms, 5_000), least=1),
-        requests_in_flight=table.integer("requests.in.flight", 4, least=1, most=100),
-        samples_per_request=table.integer("samples.per.request", 2_000, least=1, most=100_000),
-        resend_ms=table.integer("resend.ms", 60_000),
     )
-    if tls.paths() and not settings.secure:
+    if settings.tls.paths() and not settings.secure:
         raise table.error("url", "expected https:// with the files of certificates")
     return settings
-
-
-def read_url(table: PluginConfig, text: str) -> str:
-    """The URL, as it is.
-
-    Raises:
-        ConfigError: It is malformed. The error does not repeat a URL that may hold a password.
-    """
-    parts = urlsplit(text.strip())
-    if "@" in parts.netloc:
-        raise table.error("url", "expected no user or password: use basic.auth.file or bearer.token.file")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
-        raise table.error("url", f"expected http://HOST:PORT/PATH or https://HOST:PORT/PATH, found {text!r}")
-    if parts.path in ("", "/"):
-        example = f"{parts.scheme}://{parts.netloc}/api/v1/write"
-        raise table.error("url", f"expected a URL with the receiver's path, for Prometheus {example!r}")
-    return text.strip()
 
 
 def read_labels(table: PluginConfig) -> Labels:
