@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from odradek.cli.ephemeral import tell_inactive
 from odradek.cli.main import cli
 from support.control import Control
 from support.hosts import ServeProcess
@@ -46,6 +47,15 @@ def produce(serve: ServeProcess, topic: str) -> Any:
 
 def test_it_says_which_plugins_stay_inactive(serve: ServeProcess, control: Control) -> None:
     assert any("the others stay inactive: " in line and "enrich" in line for line in serve.errors)
+
+
+def test_it_says_that_a_file_stands_for_an_installed_plugin(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
+    tell_inactive({"enrich"}, {"enrich": Path("enrich.py")})
+
+    told = "plugin enrich is that of the file enrich.py; the installed one of this name stays inactive"
+    assert caplog.messages[0] == told
 
 
 def test_faults_requests_and_records(serve: ServeProcess, control: Control) -> None:

@@ -69,10 +69,13 @@ def test_a_hook_that_hangs_is_told_with_its_line(caplog: pytest.LogCaptureFixtur
 
     (told,) = caplog.messages
     assert told.startswith("plugin mine holds the event loop for more than 0.05 s (" + __file__)
-    assert told.endswith(" in odradek_enricher); a second Ctrl-C interrupts it")
+    assert told.endswith(" in odradek_enricher); a second Ctrl-C or SIGTERM interrupts it")
 
 
-def test_a_hook_that_hangs_is_interrupted_by_the_second_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_hook_that_hangs_is_interrupted_by_the_second_signal(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "AGAIN_S", 0.0)
     plugin = Holding()
     ended: list[ConfigError] = []
@@ -88,14 +91,15 @@ def test_a_hook_that_hangs_is_interrupted_by_the_second_ctrl_c(monkeypatch: pyte
 
     def interrupt_twice() -> None:
         while not ended:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
             time.sleep(0.01)
 
-    before = signal.getsignal(signal.SIGINT)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         limits.run(main)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
     (error,) = ended
     assert str(error).startswith(f"plugins.mine: odradek_enricher raised KeyboardInterrupt ({__file__}:")
@@ -107,12 +111,18 @@ from odradek.plugin import hookimpl
 @hookimpl
 def odradek_enricher(config): sleep(300)
 """
+IMPORT_HANGS = HANGS.replace("odradek_enricher(config): ", "odradek_enricher(config): ...\n")
 
 
 @pytest.mark.slow
-def test_an_ephemeral_host_whose_start_hangs_is_ended_by_the_second_ctrl_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "place"), [(HANGS, ":4 in odradek_enricher"), (IMPORT_HANGS, ":5")], ids=["hook", "import"]
+)
+def test_an_ephemeral_host_whose_start_hangs_is_ended_by_the_second_ctrl_c(
+    text: str, place: str, tmp_path: Path
+) -> None:
     file = tmp_path / "hangs.py"
-    file.write_text(HANGS)
+    file.write_text(text)
     command = [sys.executable, "-m", "odradek", "serve", "--ephemeral", "--plugin", str(file)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -123,7 +133,7 @@ def test_an_ephemeral_host_whose_start_hangs_is_ended_by_the_second_ctrl_c(tmp_p
             process.send_signal(signal.SIGINT)
             time.sleep(0.3)
 
-    assert f"({file}:4 in odradek_enricher); a second Ctrl-C interrupts it" in told
+    assert f"({file}{place}); a second Ctrl-C or SIGTERM interrupts it" in told
     assert process.returncode in (130, -signal.SIGINT)  # the last one may have come while Python ended
 
 

@@ -194,11 +194,13 @@ def hook(body: str) -> str:
         ),
         pytest.param(
             "return Team",
-            "odradek_enricher returned the class Team; return an instance of it, Team(...)",
+            "odradek_enricher returned the class Team; return an instance of it, Team(...) ({file}:5)",
             id="a class",
         ),
         pytest.param(
-            "return 'Team'", "odradek_enricher returned str, expected Enricher: it lacks labels", id="a name"
+            "return 'Team'",
+            "odradek_enricher returned str, expected Enricher: it lacks labels ({file}:5)",
+            id="a name",
         ),
     ],
 )
@@ -206,16 +208,18 @@ def test_a_hook_that_fails(install: Install, body: str, told: str) -> None:
     file = install("mine", hook(body))
 
     place = f"({file}:7 in odradek_enricher)"
-    assert problem() == f"plugins.mine: {told.format(place=place)}"
+    assert problem() == f"plugins.mine: {told.format(place=place, file=file)}"
 
 
 def test_a_receiver_where_a_provider_is_expected(install: Install) -> None:
     receiver = "class Receiver:\n    def export_metrics(self, context, payload): pass\n"
-    install("mine", HEAD + receiver + "@hookimpl\ndef odradek_client_telemetry(config): return Receiver()\n")
+    file = install(
+        "mine", HEAD + receiver + "@hookimpl\ndef odradek_client_telemetry(config): return Receiver()\n"
+    )
 
     assert problem() == (
         "plugins.mine: odradek_client_telemetry returned Receiver, expected ClientTelemetry or "
-        "ClientTelemetryExporterProvider: it lacks client_receiver or client_telemetry_exporter"
+        f"ClientTelemetryExporterProvider: it lacks client_receiver or client_telemetry_exporter ({file}:4)"
     )
 
 

@@ -169,7 +169,8 @@ def test_labels_that_are_no_text_are_found_before_the_first_push(answer: object,
     with pytest.raises(ConfigError) as caught:
         try_enricher("paint", Labeling(lambda _: answer))
 
-    assert str(caught.value) == f"plugins.paint: {problem}"
+    line = Labeling.labels.__code__.co_firstlineno
+    assert str(caught.value) == f"plugins.paint: {problem} ({__file__}:{line})"
 
 
 def test_an_enricher_that_does_not_know_the_sample_client_is_reported(

@@ -61,9 +61,19 @@ class EphemeralHost(HostContext):
         return parse(self.with_brokers({**FOR_TESTS, **kept, **temporary}), self.requested)
 
 
-def tell_inactive(plugins: Collection[str]) -> None:
-    """Log which plugins are installed that no option names: tests should not depend on them."""
-    inactive = sorted({each.name for each in entry_points(group=GROUP)} - set(plugins))
+def tell_inactive(plugins: Collection[str], requested: Mapping[str, object]) -> None:
+    """Log which plugins are installed and not active: tests should not depend on them.
+
+    Args:
+        plugins: The names of those that are active.
+        requested: Those of ``--plugin``, each with its file; None if it is an installed one.
+    """
+    installed = {each.name for each in entry_points(group=GROUP)}
+    for name in sorted(installed & requested.keys()):
+        if requested[name] is not None:
+            told = "plugin %s is that of the file %s; the installed one of this name stays inactive"
+            log.info(told, name, requested[name])
+    inactive = sorted(installed - set(plugins))
     if inactive:
         told = "--ephemeral activates plugins that --plugin or a table names; the others stay inactive: %s"
         log.info(told, ", ".join(inactive))
@@ -127,9 +137,8 @@ def run_ephemeral(host: EphemeralHost, control: str, ready: Callable[[RunningHos
     held = held_hangup()
 
     def end(number: int, _frame: object) -> None:
-        """Stop; a second Ctrl-C interrupts what holds that up, such as the hook of a plugin."""
-        if number == signal.SIGINT:
-            signal.signal(number, signal.default_int_handler)
+        """Stop; a second signal interrupts what holds that up, such as the hook of a plugin."""
+        signal.signal(number, signal.default_int_handler)
         ended.put(signal.Signals(number).name)
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):

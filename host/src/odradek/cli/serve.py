@@ -133,7 +133,7 @@ def serve_ephemeral(start: Start, control: str | None, virtual_clock: bool, brok
     def ready(running: RunningHost, control_url: str) -> None:
         host = running.host
         running.call(lambda: report(host, start.config_file, start.log_level, host.broker.acls))
-        tell_inactive(running.plugins)
+        tell_inactive(running.plugins, running.config.requested_plugins)
         announce(f"{ready_line(running.host.config, running.host)} control={control_url}")
 
     values = read_values(start.config_file, start.overrides)

@@ -28,7 +28,7 @@ from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
 from odradek.plugin.later import Invalidates
-from odradek.plugin.places import place_of
+from odradek.plugin.places import place_of, place_of_definition
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Reloadable
 
@@ -92,7 +92,9 @@ class HostPluginManager(pluggy.PluginManager):
             ConfigError: It cannot be loaded or called, has no hook, or has the name of an installed one.
         """
         path = str(source) if isinstance(source, Path) else f"plugins.{name}"
+        self.loading = name
         plugin = loaded(name, source)
+        self.loading = ""
         if name in self.installed:
             there = self.installed[name]
             other = f"{there.distribution} {there.version}"
@@ -171,8 +173,9 @@ class HostPluginManager(pluggy.PluginManager):
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             told = f"{hook} raised {described(error)}{place_of(error)}; {remedy(error, config)}"
             raise ConfigError(config.path, told) from error
+        where = place_of_definition(getattr(plugin, hook))
         for offer in found:
-            check_interface(offer, HOOKS[hook].types, config.path, hook)
+            check_interface(offer, HOOKS[hook].types, config.path, hook, where)
             for optional in (Reloadable, Invalidates):
                 if isinstance(offer, optional):
                     check_interface(offer, (optional,), config.path, hook)

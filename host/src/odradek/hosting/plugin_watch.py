@@ -88,7 +88,10 @@ class PluginWatch:
         frames = outwards(sys._current_frames().get(self.loop_thread))  # noqa: SLF001  its documented name
         name, where = self.found(reversed(list(frames)))
         if name:
-            told = "plugin %s holds the event loop for more than %g s (%s); a second Ctrl-C interrupts it"
+            told = (
+                "plugin %s holds the event loop for more than %g s (%s); "
+                "a second Ctrl-C or SIGTERM interrupts it"
+            )
             log.error(told, name, self.long_s, where, extra={"plugin": name})
         return bool(name)
 

@@ -12,7 +12,9 @@ from odradek.plugin.config import ConfigError
 from odradek.plugin.places import place_of_definition
 
 
-def check_interface(offer: object, interfaces: tuple[type, ...], path: str, source: str) -> None:
+def check_interface(
+    offer: object, interfaces: tuple[type, ...], path: str, source: str, where: str = ""
+) -> None:
     """Check what a plugin returned.
 
     Args:
@@ -21,6 +23,7 @@ def check_interface(offer: object, interfaces: tuple[type, ...], path: str, sour
             implement.
         path: The plugin's table, for the error.
         source: The hook or method that returned the object.
+        where: Its place, in brackets.
 
     Raises:
         ConfigError: It implements none of them, or one of its methods cannot be called as the host calls it.
@@ -29,13 +32,14 @@ def check_interface(offer: object, interfaces: tuple[type, ...], path: str, sour
     kind = type(offer).__name__
     if inspect.isclass(offer):
         name = offer.__name__
-        raise ConfigError(path, f"{source} returned the class {name}; return an instance of it, {name}(...)")
+        raise ConfigError(
+            path, f"{source} returned the class {name}; return an instance of it, {name}(...){where}"
+        )
     if not implemented:
         expected = " or ".join(interface.__name__ for interface in interfaces)
         lacks = " or ".join(filter(None, (missing(offer, interface) for interface in interfaces)))
-        raise ConfigError(
-            path, f"{source} returned {kind}, expected {expected}" + (f": it lacks {lacks}" if lacks else "")
-        )
+        lacks = f": it lacks {lacks}" if lacks else ""
+        raise ConfigError(path, f"{source} returned {kind}, expected {expected}{lacks}{where}")
     for interface in implemented:
         for name, expected_method in methods(interface):
             problem = method_problem(getattr(offer, name), expected_method)

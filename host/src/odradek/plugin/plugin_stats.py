@@ -35,11 +35,17 @@ class PluginStats:
     """Time of the slow calls of the current minute, which began at `blocked_since_ms`."""
     blocked_since_ms: int = 0
 
-    def fail(self, error: BaseException, now_ms: int) -> None:
-        """Count a failure, and log one each minute."""
+    def fail(self, error: BaseException, now_ms: int, where: str = "") -> None:
+        """Count a failure, and log one each minute.
+
+        Args:
+            error: The failure.
+            now_ms: The monotonic time.
+            where: The place that is told if the error has none in a plugin, in brackets.
+        """
         self.failed += 1
         self.last_error = described(error)
-        told = self.last_error + place_of(error)
+        told = self.last_error + (place_of(error) or where)
         fields = {"plugin": self.name, "failed": self.failed}
         self.failures.write(
             logging.ERROR, now_ms, "plugin %s failed: %s", self.name, told, error=error, **fields

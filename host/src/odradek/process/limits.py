@@ -84,7 +84,7 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
     """Run ``main`` until it returns; SIGTERM and SIGINT set the event passed to it.
 
     Raises:
-        KeyboardInterrupt: SIGINT came again, and the loop had not taken the first: something held it.
+        KeyboardInterrupt: A signal came again, and the loop had not taken the first: something held it.
     """
     asked_s: list[float] = []
 
@@ -106,8 +106,8 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop_soon, number)
-        signal.signal(signal.SIGINT, interrupt)  # in addition: the loop has the signals from a descriptor
-        signal.siginterrupt(signal.SIGINT, False)
+            signal.signal(number, interrupt)  # in addition: the loop has the signals from a descriptor
+            signal.siginterrupt(number, False)
         await main(stop)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:

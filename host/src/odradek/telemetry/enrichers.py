@@ -15,7 +15,7 @@ from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.context_labels import CLUSTER_NAME
 from odradek.plugin.later import LABELS_MISSING, Invalidates, Later
-from odradek.plugin.places import place_of
+from odradek.plugin.places import place_of, place_of_definition
 from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Enricher, TelemetryRecord
 from odradek.telemetry.client_labels import (
@@ -255,7 +255,7 @@ class Enrichers:
         entry = answer.entry
         labels = offered if isinstance(offered, BaseException) else outcome_of(checked, offered)
         if isinstance(labels, BaseException):
-            entry.stats.fail(labels, now_ms)
+            entry.stats.fail(labels, now_ms, place_of_definition(entry.enricher.labels))
             answer.due_ms = now_ms + RETRY_MS
         else:
             entry.stats.exported += 1
@@ -346,7 +346,8 @@ def try_enricher(name: str, enricher: Enricher) -> None:
     try:
         checked(offered)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"plugins.{name}", str(error)) from error
+        where = place_of_definition(enricher.labels)
+        raise ConfigError(f"plugins.{name}", f"{error}{where}") from error
 
 
 def checked(offered: object) -> dict[str, str]:

@@ -17,6 +17,7 @@ from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
 from odradek.broker.dispatch.routes import Route, load_handlers
 from odradek.client.users import new_credential
 from odradek.hosting.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
+from odradek.hosting.plugin_watch import PluginWatch
 from odradek.net.listener import ListenerAddress
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.programs.config import HostConfig
@@ -49,13 +50,13 @@ def active_plugins(names: AbstractSet[str], given: Mapping[str, object]) -> Host
     manager, names = HostPluginManager(), names - {name for name in given if given[name] is not None}
     for name in BUILTIN.keys() & names:
         manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
-    if names:
-        for entry_point in entry_points(group=GROUP):
+    with PluginWatch(manager.owner):
+        for entry_point in entry_points(group=GROUP) if names else ():
             if entry_point.name in names:
                 manager.load(entry_point)
-    if not manager.installed.keys() >= names:
-        return load_plugins(given)  # one is missing: with all of them loaded, the host's error lists them
-    manager.give_all(given)
+        if not manager.installed.keys() >= names:
+            return load_plugins(given)  # one is missing: with all of them loaded, the host's error lists them
+        manager.give_all(given)
     return manager
 
 
