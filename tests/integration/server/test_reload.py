@@ -226,7 +226,7 @@ def color(host: HostThread) -> str:
             ["plugins.shade.color=blue", "plugins.shade.fixed=true"],
             [
                 "configuration reloaded",
-                "changed keys need a restart ['plugins.shade.color', 'plugins.shade.fixed']",
+                "changed keys need a restart; --check tells whether they are right ['plugins.shade.color', 'plugins.shade.fixed']",
             ],
             "red",
         ),
@@ -234,7 +234,7 @@ def color(host: HostThread) -> str:
             ["plugins.shade.enabled=false"],
             [
                 "configuration reloaded",
-                "changed keys need a restart ['plugins.shade.color', 'plugins.shade.enabled']",
+                "changed keys need a restart; --check tells whether they are right ['plugins.shade.color', 'plugins.shade.enabled']",
             ],
             "red",
         ),
@@ -243,7 +243,7 @@ def color(host: HostThread) -> str:
             [
                 "plugin shade cannot take its new table, restart the host",
                 "configuration reloaded",
-                "changed keys need a restart ['plugins.shade.color']",
+                "changed keys need a restart; --check tells whether they are right ['plugins.shade.color']",
             ],
             "red",
         ),
@@ -271,7 +271,14 @@ def test_what_needs_a_restart_is_said_again_until_the_restart(
     reloaded(shaded, *settings, caplog=caplog)
     said = reloaded(shaded, *settings, caplog=caplog)
 
-    assert said == ["configuration reloaded", "changed keys need a restart ['node.id']"] * 2
+    assert (
+        said
+        == [
+            "configuration reloaded",
+            "changed keys need a restart; --check tells whether they are right ['node.id']",
+        ]
+        * 2
+    )
 
 
 def test_subscriptions_set_over_the_network_stay(

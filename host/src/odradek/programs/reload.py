@@ -91,7 +91,9 @@ class Reloader:
         restart = changed_settings(self.config, config)
         restart += [key for change in changes if change.name not in taken for key in change.keys]
         if restart:
-            log.warning("changed keys need a restart", extra={"keys": restart})
+            log.warning(
+                "changed keys need a restart; --check tells whether they are right", extra={"keys": restart}
+            )
 
     def plugin_changes(self, config: HostConfig) -> list[Change]:
         """The plugins whose tables differ from those in force.
