@@ -60,6 +60,7 @@ region = "south"
 [plugins.otlp]
 endpoint = "http://127.0.0.1:1"
 """
+RESTART = "changed keys need a restart; --check tells whether they are right"
 
 
 def line(serve: ServeProcess, message: str) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def test_a_hangup_reloads_subscriptions_and_tables_and_names_the_rest(tmp_path: 
             file.write_text(SECOND)
             serve.process.send_signal(signal.SIGHUP)
             reloaded = line(serve, "configuration reloaded")
-            rest = line(serve, "changed keys need a restart")
+            rest = line(serve, RESTART)
             wait_until(lambda: push(client, instance_id) == 0, "no push is accepted")
             after = serve.next_push(lambda row: True)
 
@@ -226,7 +227,7 @@ def color(host: HostThread) -> str:
             ["plugins.shade.color=blue", "plugins.shade.fixed=true"],
             [
                 "configuration reloaded",
-                "changed keys need a restart; --check tells whether they are right ['plugins.shade.color', 'plugins.shade.fixed']",
+                f"{RESTART} ['plugins.shade.color', 'plugins.shade.fixed']",
             ],
             "red",
         ),
@@ -234,7 +235,7 @@ def color(host: HostThread) -> str:
             ["plugins.shade.enabled=false"],
             [
                 "configuration reloaded",
-                "changed keys need a restart; --check tells whether they are right ['plugins.shade.color', 'plugins.shade.enabled']",
+                f"{RESTART} ['plugins.shade.color', 'plugins.shade.enabled']",
             ],
             "red",
         ),
@@ -243,7 +244,7 @@ def color(host: HostThread) -> str:
             [
                 "plugin shade cannot take its new table, restart the host",
                 "configuration reloaded",
-                "changed keys need a restart; --check tells whether they are right ['plugins.shade.color']",
+                f"{RESTART} ['plugins.shade.color']",
             ],
             "red",
         ),
@@ -275,7 +276,7 @@ def test_what_needs_a_restart_is_said_again_until_the_restart(
         said
         == [
             "configuration reloaded",
-            "changed keys need a restart; --check tells whether they are right ['node.id']",
+            f"{RESTART} ['node.id']",
         ]
         * 2
     )
