@@ -146,7 +146,7 @@ def test_a_missing_subcommand_of_an_extra_names_the_extra_to_install(
         (["--bogus"], "odradek", "--bogus"),
         (["nonsense"], "odradek", "nonsense"),
         (["client-metrics", "--list"], "odradek client-metrics", "--bootstrap-server"),
-        (["plugins", "--config", "/no/such/file"], "odradek plugins", "/no/such/file"),
+        (["plugins", "--nope"], "odradek plugins", "--nope"),
     ],
 )
 def test_a_bad_command_line_is_one_line_and_status_2(

@@ -31,13 +31,14 @@ class Constant:
         return {}
 
 
-def installed() -> HostPluginManager:
-    """A working plugin, and a plugin that cannot be imported."""
+def installed(given: Mapping[str, object] | None = None) -> HostPluginManager:
+    """A working plugin, and a plugin that cannot be imported; then those of ``--plugin``."""
     manager = HostPluginManager()
     manager.add("labels", Labels(), "odradek-labels", "1.2.3")
     manager.installed["broken"] = InstalledPlugin(
         name="broken", distribution="odradek-broken", version="0.1", problem="ImportError: no module named x"
     )
+    manager.give_all(given or {})
     return manager
 
 
@@ -50,6 +51,39 @@ def table(folder: Path, text: str) -> str:
     file = folder / "odradek.toml"
     file.write_text(text)
     return str(file)
+
+
+MINE = """from odradek.plugin import hookimpl
+class Team:
+    def labels(self, client_instance_id, context): return {}
+@hookimpl
+def odradek_enricher(config): return Team() if config.text("team") else None
+"""
+
+
+def test_a_plugin_of_a_file_is_listed_with_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+
+    status = run(["plugins", "--plugin", str(file), "--set", "plugins.mine.team=x", "--json"])
+
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert status == 0
+    assert [(row["distribution"], row["state"]) for row in rows if row["name"] == "mine"] == [
+        ("not installed", "active")
+    ]
+
+
+def test_a_named_plugin_that_offers_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+
+    assert run(["plugins", "--plugin", str(file)]) == 2
+    assert "it read team, which the table lacks" in capsys.readouterr().err
 
 
 def test_plain_lines_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +166,7 @@ def test_a_long_problem_leaves_each_row_its_name(
     manager.installed[name] = InstalledPlugin(
         name=name, distribution=f"odradek-{name}", version="9.1", problem=problem
     )
-    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+    monkeypatch.setattr(command, "load_plugins", lambda _given=None: manager)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
 
@@ -155,7 +189,7 @@ def test_a_plugin_whose_hook_raises_is_listed_as_broken_beside_the_others(
 ) -> None:
     manager = installed()
     manager.add("raising", Raising(), "odradek-raising", "1")
-    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+    monkeypatch.setattr(command, "load_plugins", lambda _given=None: manager)
 
     status = run(["plugins", "--json"])
 
@@ -203,7 +237,7 @@ def test_a_companion_reports_its_progress(
         manager.add("beside", Beside(told), "odradek-beside", "1.0")
         return manager
 
-    monkeypatch.setattr(command, "load_plugins", with_companion)
+    monkeypatch.setattr(command, "load_plugins", lambda _given: with_companion())
 
     status = run(["plugins", "--config", table(tmp_path, "")])
 
@@ -231,7 +265,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     manager = HostPluginManager()
     manager.add("sink", Waiting(), "odradek-sink", "1.0")
     manager.add("labels", Labels(), "odradek-labels", "1.2.3")
-    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+    monkeypatch.setattr(command, "load_plugins", lambda _given=None: manager)
     return f'data.dir = "{tmp_path}"\nplugins.labels.team = "x"\n'
 
 
@@ -310,7 +344,7 @@ def test_without_a_configuration_companions_are_not_asked(
 ) -> None:
     manager = HostPluginManager()
     manager.add("beside", Beside(None), "odradek-beside", "1.0")
-    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+    monkeypatch.setattr(command, "load_plugins", lambda _given=None: manager)
 
     run(["plugins", "--json"])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from odradek.cli.listing import json_option, show
+from odradek.cli.start_options import config_options
 from odradek.hosting.active_plugin import ActivePlugin, activate, survey
 from odradek.hosting.offers import COMPANION
 from odradek.hosting.plugin_manager import load_plugins
@@ -21,20 +22,17 @@ COLUMNS = ("name", "distribution", "version", "state", "hooks")
 
 
 @click.command()
-@click.option(
-    "--config",
-    "config_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="TOML file of a host; its [plugins.<name>] tables determine the state.",
-)
+@config_options
 @json_option
-def plugins(config_file: Path | None, as_json: bool) -> None:
-    """List installed plugins.
+def plugins(
+    config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[str, ...], as_json: bool
+) -> None:
+    """List installed plugins, and those that --plugin names.
 
     The state is active, idle (it offers nothing with this configuration), disabled, or broken (it cannot be
     loaded, or a hook fails).
     """
-    found, status, waiting, remedy = configured(config_file)
+    found, status, waiting, remedy = configured(config_file, overrides, plugins)
     if as_json:
         reported: dict[str, dict[str, object]] = {name: {"status": told} for name, told in status.items()}
         for name, reason in waiting.items():
@@ -54,21 +52,23 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
         click.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
 
 
-def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status, Mapping[str, str], str]:
-    """Call the hooks of every installed plugin with its table; return the plugins, the status of companions,
+def configured(
+    config_file: Path | None, overrides: Sequence[str], plugins: Sequence[str]
+) -> tuple[list[ActivePlugin], Status, Mapping[str, str], str]:
+    """Call the hooks of every plugin with its table; return the plugins, the status of companions,
     the reasons of plugins that wait in vain for pushes, by name, and the command that ends their wait.
 
     Raises:
         ConfigError: A table is not valid.
     """
-    if config_file is None:
+    if not (config_file or overrides or plugins):
         return survey(load_plugins()), {}, {}, ""
     from odradek.programs.config import load_config  # it imports most of the host
     from odradek.programs.file_subscriptions import subscribed
     from odradek.telemetry.subscriptions import CREATE, NO_SUBSCRIPTION
 
-    config = load_config(config_file)
-    found = activate(load_plugins(), config.plugins, config.requested_plugins)
+    config = load_config(config_file, overrides, plugins)
+    found = activate(load_plugins(config.requested_plugins), config.plugins, config.requested_plugins)
     listener = config.listeners[0]
     bootstrap_servers = listener.nearby(listener.port)
     listeners = [(each.security_protocol, each.nearby(each.port)) for each in config.listeners]

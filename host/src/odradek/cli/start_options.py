@@ -16,7 +16,7 @@ config_options = options_of(
         "config_file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="TOML file; the page below lists its keys.",
+        help="TOML file; the reference of the configuration lists its keys.",
     ),
     click.option(
         "--set",
