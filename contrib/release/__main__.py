@@ -1,0 +1,200 @@
+"""Makes a release of a commit, and tries it.
+
+    python -m contrib.release DIST --home https://HOST/PROJECT    # from the repository's root; needs dev
+
+Builds all distributions twice, compares their bytes, checks them, installs each extra alone in a bare
+environment, and all of them with the lowest dependencies; opens a data directory of an earlier commit, and
+refuses one of a later format; writes the bill of materials and the digests. With ``--publish``, what passed
+is uploaded to the index. What the machine lacks (Maven, Helm) is left out with a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from contrib.release import upgrade
+from contrib.release.distributions import ROOT
+from contrib.release.environments import NO_PLUGIN, Environment, extras
+from contrib.release.tree import address, committed_s, exported
+
+import odradek
+
+TAG = f"v{odradek.__version__}"
+DIGESTS = "SHA256SUMS"
+
+
+def built(commit: str, home: str, scratch: Path, target: Path) -> None:
+    """Build the distributions of a commit, always in the same folder: compilers note where they were."""
+    tree = exported(ROOT, commit, scratch / "tree")
+    if home:
+        address(tree, home, TAG)
+    environ = os.environ | {
+        "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'host/src'}",
+        "SOURCE_DATE_EPOCH": committed_s(ROOT, commit),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "contrib.release.distributions", str(target)]
+    done = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the build failed:\n{done.stderr[-4000:]}")
+    shutil.rmtree(tree)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.name != DIGESTS
+    }
+
+
+def compare(first: Path, second: Path) -> None:
+    """Compare two builds.
+
+    Raises:
+        ValueError: A file differs.
+    """
+    one, other = digests(first), digests(second)
+    differing = [name for name in sorted(one | other) if one.get(name) != other.get(name)]
+    if differing:
+        raise ValueError(f"a second build differs in {', '.join(differing)}")
+
+
+def try_extras(dist: Path, scratch: Path) -> None:
+    """Install the host alone and with each extra.
+
+    Raises:
+        ValueError: A plugin is not there, or cannot be loaded.
+    """
+    for extra in ["", *extras(dist)]:
+        environment = Environment(scratch / f"env-{extra or 'host'}", dist)
+        environment.install(f"odradek{f'[{extra}]' if extra else ''}=={odradek.__version__}")
+        states = environment.states()
+        if "broken" in states.values() or (extra and extra not in NO_PLUGIN and extra not in states):
+            raise ValueError(f"odradek[{extra}]: {states}")
+        shutil.rmtree(environment.bin.parent)
+
+
+def try_lowest(dist: Path, scratch: Path) -> None:
+    """Run the demos with the lowest dependencies."""
+    environment = Environment(scratch / "env-lowest", dist)
+    environment.install_lowest(f"odradek[all]=={odradek.__version__}")
+    for demo in (("--console",), ("--gateway",), ("--secure",)):
+        said = environment.run("odradek", "demo", *demo, "--seconds", "6", cwd=scratch)
+        if " 0 data points pushed" in said:
+            raise ValueError(f"demo {' '.join(demo)}: {said}")
+
+
+def try_upgrade(dist: Path, previous: str, scratch: Path) -> None:
+    """Open the data of an earlier commit, and refuse those of a later format."""
+    built(previous, "", scratch, scratch / "previous")
+    old, new = (
+        Environment(scratch / f"env-{name}", wheels)
+        for name, wheels in (("old", scratch / "previous"), ("new", dist))
+    )
+    for environment in (old, new):
+        environment.install("odradek")
+    data = scratch / "data"
+    upgrade.fill(old, data)
+    upgrade.check(new, data)
+    print("  a newer format:", upgrade.check_refused(new, data).splitlines()[-1])
+
+
+def bill(dist: Path, scratch: Path) -> None:
+    """Write the bill of materials of everything."""
+    environment = Environment(scratch / "env-all", dist)
+    environment.install(f"odradek[all,spark]=={odradek.__version__}")
+    command = [
+        sys.executable,
+        "-m",
+        "contrib.release.bill_of_materials",
+        str(environment.bin / "python"),
+        str(dist),
+    ]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def beside(dist: Path, scratch: Path) -> None:
+    """The jar of the relay and the chart, if the machine can build them."""
+    tree = exported(ROOT, "HEAD", scratch / "beside")
+    if shutil.which("mvn"):
+        command = ["mvn", "-q", "-f", "contrib/relay/pom.xml", "-DskipTests", "package"]
+        subprocess.run(command, cwd=tree, check=True)
+        for jar in (tree / "contrib/relay/target").glob(f"odradek-relay-{odradek.__version__}.jar"):
+            shutil.copy(jar, dist)
+    else:
+        print("  left out: the jar of the relay, there is no mvn")
+    if shutil.which("helm"):
+        subprocess.run(
+            ["helm", "package", "contrib/helm/odradek", "--destination", str(dist)], cwd=tree, check=True
+        )
+    else:
+        print("  left out: the chart, there is no helm")
+
+
+def check_upload(dist: Path, scratch: Path, *, publish: bool) -> None:
+    """Let twine check what an index will see, and upload it if that is asked for: the plugins first, because
+    the extras of the host name them.
+    """
+    environment = Environment(scratch / "env-twine", dist)
+    environment.run("pip", "install", "-q", "twine")
+    files = sorted(path for path in dist.iterdir() if path.name.endswith((".whl", ".tar.gz")))
+    files.sort(key=lambda path: path.name.startswith("odradek-"))
+    environment.run("twine", "check", "--strict", *files)
+    if publish:
+        environment.run("twine", "upload", "--non-interactive", *files)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make a release of HEAD, and try it.")
+    parser.add_argument("target", type=Path, metavar="DIST", help="a new folder")
+    parser.add_argument(
+        "--home", default="", metavar="URL", help="address of the repository, for links and metadata"
+    )
+    parser.add_argument(
+        "--previous", default="HEAD~1", metavar="COMMIT", help="an earlier state, whose data are opened"
+    )
+    parser.add_argument("--publish", action="store_true", help="upload what passed, with the login of twine")
+    given = parser.parse_args()
+    if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, check=True).stdout:
+        sys.exit("the checkout has changes that are not committed")
+    if given.target.exists():
+        sys.exit(f"{given.target} exists: it may have files of another version")
+    if given.publish and not given.home:
+        sys.exit("--publish needs --home: the pages of an index have links to the repository")
+    dist = given.target.resolve()
+    with tempfile.TemporaryDirectory(prefix="odradek-release-") as folder:
+        scratch = Path(folder)
+        steps: list[tuple[str, Callable[[], None]]] = [
+            ("build", lambda: built("HEAD", given.home, scratch, dist)),
+            ("build again", lambda: built("HEAD", given.home, scratch, scratch / "second")),
+            ("compare", lambda: compare(dist, scratch / "second")),
+            ("each extra alone", lambda: try_extras(dist, scratch)),
+            ("lowest dependencies", lambda: try_lowest(dist, scratch)),
+            ("upgrade", lambda: try_upgrade(dist, given.previous, scratch)),
+            ("bill of materials", lambda: bill(dist, scratch)),
+            ("relay and chart", lambda: beside(dist, scratch)),
+            ("index", lambda: check_upload(dist, scratch, publish=given.publish)),
+        ]
+        for name, step in steps:
+            print(name, flush=True)
+            try:
+                step()
+            except (OSError, RuntimeError, ValueError, subprocess.CalledProcessError) as error:
+                sys.exit(f"{name}: {error}")
+    lines = [f"{digest}  {name}\n" for name, digest in digests(dist).items()]
+    (dist / DIGESTS).write_text("".join(lines), encoding="utf-8")
+    print("".join(lines), end="")
+
+
+if __name__ == "__main__":
+    main()
