@@ -1,4 +1,4 @@
-"""The source of a release: a commit in a folder, with the address of the repository where an index needs it."""
+"""The source of a release: a commit in a folder, with the address of the repository for the index."""
 
 from __future__ import annotations
 
