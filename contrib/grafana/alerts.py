@@ -48,6 +48,7 @@ CAUSES: Final = {
     "consumer-failed-authentication": "principal",
     "failed-logins": "user",
     "throttled": "entity",
+    "stuck": "group",
     "comes-and-goes": "group",
     "group-errors": "group",
     "topic-refusals": "topic",
@@ -243,6 +244,7 @@ SUMMARIES: Final = {
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
     "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
+    "stuck": f"{WHO} hangs, and has left the group {{{{ $labels.group }}}}",
     "comes-and-goes": f"{WHO} joins the group {{{{ $labels.group }}}} again and again",
     "group-errors": f"{WHO} gets {{{{ $labels.error }}}} from the group {{{{ $labels.group }}}}",
     "lost": f"{WHO} has died ({{{{ $labels.why }}}})",
@@ -261,6 +263,7 @@ OF_GROUP: Final = (
 TOPIC: Final = f"odradek topics --bootstrap-server {BOOTSTRAP} --describe --topic {{{{ $labels.topic }}}}"
 NEXT_STEPS: Final = {
     "failed-logins": f"odradek users --bootstrap-server {BOOTSTRAP} --describe",
+    "stuck": OF_GROUP,
     "comes-and-goes": OF_GROUP,
     "group-errors": OF_GROUP,
     "lost": f"odradek groups --bootstrap-server {BOOTSTRAP} --list",
@@ -310,8 +313,8 @@ def of_group(
         shown=Shown("max by (group, topic) (odradek_group_topic_lag_sum)", "{record}"),
         labels=("group", "topic"),
         by="group",
-        condition=f"the group has members, and its last ten samples say: {progress}",
-        source="as Burrow: the movement of offsets and lag over ten samples, never a number of records",
+        condition=f"the group has members, and the last minute says: {progress}",
+        source="as Burrow: the movement of offsets and lag over a minute, never a number of records",
         advice=advice,
         next_step=OF_GROUP,
     )

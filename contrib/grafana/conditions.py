@@ -47,6 +47,11 @@ def is_incident(trouble: Trouble) -> bool:
     return trouble.metrics[JAVA].startswith(OBSERVED)
 
 
+def is_sum(metric: str) -> bool:
+    """Whether its values only grow."""
+    return client_metrics()[metric].kind == "sum"
+
+
 def span_s(trouble: Trouble, interval_s: int) -> float:
     """The window of a trouble."""
     if is_incident(trouble):
@@ -62,7 +67,7 @@ def series_of(trouble: Trouble, metric: str) -> str:
 def value_of(trouble: Trouble, metric: str, interval_s: int) -> str:
     """The value that a trouble compares, with the labels of the client and those of the trouble."""
     found, agg = series_of(trouble, metric), {"each": "max"}.get(trouble.agg, trouble.agg)
-    if client_metrics()[metric].kind == "sum":
+    if is_sum(metric):
         window = duration(span_s(trouble, interval_s))
         added = f"increase({found}[{window}])"
         if trouble.begins_at_first:
@@ -95,8 +100,8 @@ def also(each: Condition, interval_s: int) -> str:
 def unless(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble explains it."""
     return "".join(
-        f"\nunless {OF_CLIENT} max_over_time({selector(each.metric)}[{kept(interval_s)}]) "
-        f"{each.op} {number(each.threshold)}"
+        f"\nunless {OF_CLIENT} {'increase' if is_sum(each.metric) else 'max_over_time'}"
+        f"({selector(each.metric)}[{kept(interval_s)}]) {each.op} {number(each.threshold)}"
         for each in trouble.unless
     )
 

@@ -13,7 +13,7 @@ from matrix.programs import Program
 from matrix.watch import OUTLETS, SEEN
 
 TOLD_S: Final = 75.0
-"""A sick life goes on until it was told everywhere, for at most so long: a minute, and the alert's `for`."""
+"""A sick life is told within this time: a minute, and a little. A rule also waits for its ``for``."""
 DOWN_S: Final = 3.0
 POLLED: Final = 50
 """Records of a poll: three seconds of a slow application, as 500 are half a minute."""
@@ -90,6 +90,8 @@ class Scene:
         self.sick_s: float | None = None
         """When the trouble began."""
         self.ended_s = 0.0
+        self.told_s = TOLD_S
+        """A sick life goes on until it was told everywhere, for at most so long."""
 
     def start(self, *, alone: bool = False, name: str = "", **settings: object) -> Member:
         """Start a client and wait until it runs; ``alone`` in a process that can be killed."""
@@ -134,7 +136,7 @@ class Scene:
         """Whether all outlets have told it, or the time for it is over."""
         assert self.sick_s is not None
         told = {ring.outlet for ring in self.place.watch.of(self.cell) if ring.id != SEEN}
-        return told >= set(OUTLETS) or time.monotonic() - self.sick_s > TOLD_S
+        return told >= set(OUTLETS) or time.monotonic() - self.sick_s > self.told_s
 
     def until_told(self) -> None:
         """Go on until it is told, and a little longer."""

@@ -10,14 +10,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from matrix.hurry import FACTOR
 from matrix.lives import TOLD_S, Scene
 from matrix.place import Place
 from matrix.programs import Program
 from matrix.table import LIVES, Cell
 from matrix.watch import OUTLETS, SEEN, Ring
+from odradek.findings.troubles import BY_ID
 
 TAIL_S: Final = 100.0
 """After the end of a life: who has closed must not be taken for dead."""
+
+
+def told_s(life: str, outlet: str) -> float:
+    """In how many seconds an outlet must tell a sick life: a rule also waits for its ``for``, hurried."""
+    waits_s = max((BY_ID[each].for_s for each in LIVES[life].rings if each in BY_ID), default=0.0)
+    return TOLD_S + (0.0 if outlet == "console" else waits_s / FACTOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,8 @@ class Outcome:
         if self.failure:
             return False
         if wanted:
-            return len(found) == 1 and found.keys() <= wanted and max(found.values()) <= TOLD_S
+            latest_s = told_s(self.cell.life, outlet)
+            return len(found) == 1 and found.keys() <= wanted and max(found.values()) <= latest_s
         return not found and outlet not in self.unseen
 
 
@@ -93,6 +102,8 @@ def lived(
     """Live them side by side, and watch each for some seconds after its end."""
     scenes = [Scene(each.name, each.kind, place, programs) for each in cells]
     scenes[0].is_first = True
+    for cell, scene in zip(cells, scenes, strict=True):
+        scene.told_s = max(told_s(cell.life, outlet) for outlet in OUTLETS)
     begin_s = time.monotonic()
     with ThreadPoolExecutor(len(cells)) as pool:
         failures = list(pool.map(lambda pair: live(*pair), zip(cells, scenes, strict=True)))

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from odradek.findings.incidents import OBSERVED, incident_troubles
+from odradek.findings.incidents import OBSERVED, STUCK, incident_troubles
 
 JAVA: Final = "apache-kafka-java"
 LIBRDKAFKA: Final = "librdkafka"
@@ -174,12 +174,14 @@ def failed_authentication(role: str, prefix: str) -> Trouble:
     )
 
 
+HANGS: Final = Condition(STUCK, ">", 0.0)
+"""A client that is told to be stuck reads nothing."""
 lag = partial(
     Trouble,
     metrics={JAVA: FETCH + "records.lag"},
     labels=("partition", "topic"),
     position=FETCH + "records.consumed.total",
-    unless=THROTTLED,
+    unless=(*THROTTLED, HANGS),
     threshold=0.0,
     unit="records",
     found_s=0.0,

@@ -28,6 +28,7 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import Goodbyes, Seen
 from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
+from odradek.telemetry.stuck_members import StuckMembers
 from odradek.waiting.clock import Clock, Timer, TimerTask
 from odradek.waiting.deferred import after
 from odradek.wire.errors import WireError
@@ -129,6 +130,7 @@ class Incidents:
         self.most = most
         self.known: Callable[[ClientKey], Known | None] = lambda _key: None
         """Finds an observed client that is reported anyway."""
+        self.stuck = StuckMembers(self.lasts, clock, timer)
         self.accounts: dict[ClientKey, Account] = {}
         self.series = 0
         self.left_out = 0
@@ -223,6 +225,7 @@ class Incidents:
 
     def stop(self) -> None:
         """Write everything now; nothing is written afterwards."""
+        self.stuck.stop()
         if self.task is not None:
             self.task.cancel()
             self.task = None
