@@ -14,6 +14,7 @@ from contrib.grafana.conditions import (
     of_instance,
     silent,
     span_s,
+    unless_of_group,
     value_of,
 )
 from contrib.grafana.promql import IDENTITY, duration, selector
@@ -299,7 +300,7 @@ def broker_slow() -> Alert:
 
 
 def of_group(
-    alert_id: str, progress: Progress, for_s: float, question: str, summary: str, advice: str
+    interval_s: int, alert_id: str, progress: Progress, for_s: float, question: str, summary: str, advice: str
 ) -> Alert:
     """A group whose lag a host or a gateway measures, whatever its clients are."""
     found = f'odradek_group_progress{{progress="{progress}"}}'
@@ -308,7 +309,8 @@ def of_group(
         question=question,
         summary=f"The group {{{{ $labels.group }}}} {summary}",
         expr=f"max by (cluster_name, group, topic) ({found}) == 1\n"
-        f"and on (cluster_name, group) max by (cluster_name, group) ({MEMBERS_OF_GROUP}) > 0",
+        f"and on (cluster_name, group) max by (cluster_name, group) ({MEMBERS_OF_GROUP}) > 0"
+        f"{unless_of_group(BY_ID['stalled'], interval_s)}",
         for_s=for_s,
         shown=Shown("max by (group, topic) (odradek_group_topic_lag_sum)", "{record}"),
         labels=("group", "topic"),
@@ -320,27 +322,25 @@ def of_group(
     )
 
 
-def groups_behind() -> tuple[Alert, ...]:
-    return (
-        of_group(
-            "group-stalled",
-            Progress.STALLED,
-            60,
-            "Has a group stopped reading, although there are records?",
-            "has stopped reading {{ $labels.topic }}",
-            "Look at the member of the partition: its application hangs, or fails on one record again and "
-            "again.",
-        ),
-        of_group(
-            "group-behind",
-            Progress.FALLING_BEHIND,
-            600,
-            "Does a group read slower than its topic is written?",
-            "reads {{ $labels.topic }} slower than it is written",
-            "Look whether its applications or its fetches are slow; if not, add members: as many as there "
-            "are partitions.",
-        ),
-    )
+GROUPS: Final = (
+    (
+        "group-stalled",
+        Progress.STALLED,
+        60,
+        "Has a group stopped reading, although there are records?",
+        "has stopped reading {{ $labels.topic }}",
+        "Look at the member of the partition: its application hangs, or fails on one record again and again.",
+    ),
+    (
+        "group-behind",
+        Progress.FALLING_BEHIND,
+        600,
+        "Does a group read slower than its topic is written?",
+        "reads {{ $labels.topic }} slower than it is written",
+        "Look whether its applications or its fetches are slow; if not, add members: as many as there are "
+        "partitions.",
+    ),
+)
 
 
 def rebalance_storm(trouble: Trouble, interval_s: int) -> Alert:
@@ -394,6 +394,6 @@ def alerts(interval_s: int) -> list[Alert]:
     }
     return [
         broker_slow(),
-        *groups_behind(),
+        *[of_group(interval_s, *each) for each in GROUPS],
         *(special.get(each.id) or of_trouble(each, interval_s) for each in TROUBLES),
     ]

@@ -99,10 +99,20 @@ def also(each: Condition, interval_s: int) -> str:
 
 def unless(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble explains it."""
+    return "".join(f"\nunless {OF_CLIENT} {held(each, kept(interval_s))}" for each in trouble.unless)
+
+
+def held(each: Condition, window: str, level: str = "max_over_time") -> str:
+    """A condition that has held in a window."""
+    function = "increase" if is_sum(each.metric) else level
+    return f"{function}({selector(each.metric)}[{window}]) {each.op} {number(each.threshold)}"
+
+
+def unless_of_group(trouble: Trouble, interval_s: int) -> str:
+    """Not while another trouble of a member explains it."""
+    found = (held(each, kept(interval_s)) for each in trouble.unless)
     return "".join(
-        f"\nunless {OF_CLIENT} {'increase' if is_sum(each.metric) else 'max_over_time'}"
-        f"({selector(each.metric)}[{kept(interval_s)}]) {each.op} {number(each.threshold)}"
-        for each in trouble.unless
+        f'\nunless on (group) label_replace({each}, "group", "$1", "group_id", "(.+)")' for each in found
     )
 
 
@@ -157,8 +167,7 @@ def silent(interval_s: int) -> str:
     is_alone = f"count by {place} ({seen} == 0) == 1"
     is_heard = f"group by {place} ({TERMINATED}) or on {place} up == 1 or on {place} {is_alone}"
     is_muted = "".join(
-        f"\nunless {OF_CLIENT} last_over_time({selector(each.metric)}[{muted(interval_s)}]) {each.op} 0"
-        for each in THROTTLED
+        f"\nunless {OF_CLIENT} {held(each, muted(interval_s), 'last_over_time')}" for each in THROTTLED
     )
     return (
         f"{of_instance('max', f'{seen} unless on {place} up == 0 and on {place} ({is_heard})')} == 0\n"

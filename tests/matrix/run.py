@@ -18,7 +18,9 @@ from matrix.table import LIVES, Cell
 from matrix.watch import OUTLETS, SEEN, Ring
 from odradek.findings.troubles import BY_ID
 
-TAIL_S: Final = 100.0
+BETWEEN_S: Final = 0.5
+"""Between the begins of two lives: forty clients that start at once are late for that reason."""
+TAIL_S: Final = 90.0
 """After the end of a life: who has closed must not be taken for dead."""
 
 
@@ -102,11 +104,12 @@ def lived(
     """Live them side by side, and watch each for some seconds after its end."""
     scenes = [Scene(each.name, each.kind, place, programs) for each in cells]
     scenes[0].is_first = True
+    together = LIVES[cells[0].life].apart
     for cell, scene in zip(cells, scenes, strict=True):
         scene.told_s = max(told_s(cell.life, outlet) for outlet in OUTLETS)
-    begin_s = time.monotonic()
     with ThreadPoolExecutor(len(cells)) as pool:
-        failures = list(pool.map(lambda pair: live(*pair), zip(cells, scenes, strict=True)))
+        begins_s = [0.0 if together else number * BETWEEN_S for number in range(len(cells))]
+        failures = list(pool.map(live, cells, scenes, begins_s))
     ends_s = [
         scene.ended_s + (sick_tail_s if LIVES[cell.life].rings else tail_s)
         for cell, scene in zip(cells, scenes, strict=True)
@@ -114,7 +117,7 @@ def lived(
     time.sleep(max(0.0, max(ends_s) - time.monotonic()))
     outcomes = []
     for cell, scene, failure in zip(cells, scenes, failures, strict=True):
-        since_s = scene.sick_s or begin_s
+        since_s = scene.sick_s or scene.begin_s
         rang = place.watch.of(cell.name)
         if LIVES[cell.life].apart and LIVES[cell.life].rings:
             rang |= place.watch.of_nodes()
@@ -123,9 +126,11 @@ def lived(
     return outcomes
 
 
-def live(cell: Cell, scene: Scene) -> str:
-    """Live one cell; what went wrong, if its life was another one."""
+def live(cell: Cell, scene: Scene, wait_s: float) -> str:
+    """Live one cell after a time; what went wrong, if its life was another one."""
     life = LIVES[cell.life]
+    time.sleep(wait_s)
+    scene.begin_s = time.monotonic()
     try:
         scene.place.create_topic(scene.topic)
         scene.feed(on=life.fed and cell.kind.consumes)

@@ -90,10 +90,10 @@ def incident_troubles(
             metrics=everywhere(GROUP_JOINS),
             labels=("group",),
             op=">=",
-            threshold=15.0,
+            threshold=10.0,
             over_s=5 * MINUTE_S,
             unit="joins in 5 minutes",
-            source=f"one every 20 s: {OURS}; a client joins once in its life",
+            source=f"one every 30 s: {OURS}; a client joins once in its life",
             advice="Look why the client leaves: its reason is in the metric group.leaves, if it gives one. "
             "All other members wait for it.",
         ),

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
+from odradek.findings import incidents
 from odradek.findings.incidents import OBSERVED, STUCK, incident_troubles
 
 JAVA: Final = "apache-kafka-java"
@@ -152,6 +153,7 @@ again_and_again = partial(Trouble, agg="sum", over_s=STEPS * STEP_S, steps=3, fo
 THROTTLED: Final = (
     Condition(PRODUCER + "produce.throttle.time.avg", ">", 0.0),
     Condition(FETCH + "fetch.throttle.time.avg", ">", 0.0),
+    Condition(incidents.THROTTLED, ">", 0.0),
 )
 """A client that its quota holds back is slow, and its records wait: that is no further trouble."""
 
