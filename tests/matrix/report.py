@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -104,6 +103,6 @@ def write(outcomes: Sequence[Outcome]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     for way in {each.cell.way for each in outcomes}:
         report = "\n".join(page([each for each in outcomes if each.cell.way == way]))
-        marked = re.compile(f"(?<=<!-- {way} -->\n).*(?=<!-- /{way} -->)", re.DOTALL)
-        text = marked.sub(lambda _, report=report: f"{report}\n", text)
+        begin, end = f"<!-- {way} -->\n", f"<!-- /{way} -->"
+        text = f"{text.split(begin)[0]}{begin}{report}\n{end}{text.split(end)[1]}"
     PAGE.write_text(text, encoding="utf-8")
