@@ -14,6 +14,7 @@ from contrib.grafana.conditions import (
     of_instance,
     silent,
     span_s,
+    unless_of_group,
     value_of,
 )
 from contrib.grafana.promql import IDENTITY, duration, selector
@@ -48,6 +49,7 @@ CAUSES: Final = {
     "consumer-failed-authentication": "principal",
     "failed-logins": "user",
     "throttled": "entity",
+    "stuck": "group",
     "comes-and-goes": "group",
     "group-errors": "group",
     "topic-refusals": "topic",
@@ -243,6 +245,7 @@ SUMMARIES: Final = {
     "producer-reconnects": f"{WHO} connects again and again",
     "consumer-reconnects": f"{WHO} connects again and again",
     "failed-logins": f"{WHO} at {{{{ $labels.address }}}} fails to log in as {{{{ $labels.user }}}}",
+    "stuck": f"{WHO} hangs, and has left the group {{{{ $labels.group }}}}",
     "comes-and-goes": f"{WHO} joins the group {{{{ $labels.group }}}} again and again",
     "group-errors": f"{WHO} gets {{{{ $labels.error }}}} from the group {{{{ $labels.group }}}}",
     "lost": f"{WHO} has died ({{{{ $labels.why }}}})",
@@ -261,6 +264,7 @@ OF_GROUP: Final = (
 TOPIC: Final = f"odradek topics --bootstrap-server {BOOTSTRAP} --describe --topic {{{{ $labels.topic }}}}"
 NEXT_STEPS: Final = {
     "failed-logins": f"odradek users --bootstrap-server {BOOTSTRAP} --describe",
+    "stuck": OF_GROUP,
     "comes-and-goes": OF_GROUP,
     "group-errors": OF_GROUP,
     "lost": f"odradek groups --bootstrap-server {BOOTSTRAP} --list",
@@ -296,7 +300,7 @@ def broker_slow() -> Alert:
 
 
 def of_group(
-    alert_id: str, progress: Progress, for_s: float, question: str, summary: str, advice: str
+    interval_s: int, alert_id: str, progress: Progress, for_s: float, question: str, summary: str, advice: str
 ) -> Alert:
     """A group whose lag a host or a gateway measures, whatever its clients are."""
     found = f'odradek_group_progress{{progress="{progress}"}}'
@@ -305,39 +309,38 @@ def of_group(
         question=question,
         summary=f"The group {{{{ $labels.group }}}} {summary}",
         expr=f"max by (cluster_name, group, topic) ({found}) == 1\n"
-        f"and on (cluster_name, group) max by (cluster_name, group) ({MEMBERS_OF_GROUP}) > 0",
+        f"and on (cluster_name, group) max by (cluster_name, group) ({MEMBERS_OF_GROUP}) > 0"
+        f"{unless_of_group(BY_ID['stalled'], interval_s)}",
         for_s=for_s,
         shown=Shown("max by (group, topic) (odradek_group_topic_lag_sum)", "{record}"),
         labels=("group", "topic"),
         by="group",
-        condition=f"the group has members, and its last ten samples say: {progress}",
-        source="as Burrow: the movement of offsets and lag over ten samples, never a number of records",
+        condition=f"the group has members, and the last minute says: {progress}",
+        source="as Burrow: the movement of offsets and lag over a minute, never a number of records",
         advice=advice,
         next_step=OF_GROUP,
     )
 
 
-def groups_behind() -> tuple[Alert, ...]:
-    return (
-        of_group(
-            "group-stalled",
-            Progress.STALLED,
-            60,
-            "Has a group stopped reading, although there are records?",
-            "has stopped reading {{ $labels.topic }}",
-            "Look at the member of the partition: its application hangs, or fails on one record again and "
-            "again.",
-        ),
-        of_group(
-            "group-behind",
-            Progress.FALLING_BEHIND,
-            600,
-            "Does a group read slower than its topic is written?",
-            "reads {{ $labels.topic }} slower than it is written",
-            "Look whether its applications or its fetches are slow; if not, add members: as many as there "
-            "are partitions.",
-        ),
-    )
+GROUPS: Final = (
+    (
+        "group-stalled",
+        Progress.STALLED,
+        60,
+        "Has a group stopped reading, although there are records?",
+        "has stopped reading {{ $labels.topic }}",
+        "Look at the member of the partition: its application hangs, or fails on one record again and again.",
+    ),
+    (
+        "group-behind",
+        Progress.FALLING_BEHIND,
+        600,
+        "Does a group read slower than its topic is written?",
+        "reads {{ $labels.topic }} slower than it is written",
+        "Look whether its applications or its fetches are slow; if not, add members: as many as there are "
+        "partitions.",
+    ),
+)
 
 
 def rebalance_storm(trouble: Trouble, interval_s: int) -> Alert:
@@ -391,6 +394,6 @@ def alerts(interval_s: int) -> list[Alert]:
     }
     return [
         broker_slow(),
-        *groups_behind(),
+        *[of_group(interval_s, *each) for each in GROUPS],
         *(special.get(each.id) or of_trouble(each, interval_s) for each in TROUBLES),
     ]

@@ -47,6 +47,11 @@ def is_incident(trouble: Trouble) -> bool:
     return trouble.metrics[JAVA].startswith(OBSERVED)
 
 
+def is_sum(metric: str) -> bool:
+    """Whether its values only grow."""
+    return client_metrics()[metric].kind == "sum"
+
+
 def span_s(trouble: Trouble, interval_s: int) -> float:
     """The window of a trouble."""
     if is_incident(trouble):
@@ -62,7 +67,7 @@ def series_of(trouble: Trouble, metric: str) -> str:
 def value_of(trouble: Trouble, metric: str, interval_s: int) -> str:
     """The value that a trouble compares, with the labels of the client and those of the trouble."""
     found, agg = series_of(trouble, metric), {"each": "max"}.get(trouble.agg, trouble.agg)
-    if client_metrics()[metric].kind == "sum":
+    if is_sum(metric):
         window = duration(span_s(trouble, interval_s))
         added = f"increase({found}[{window}])"
         if trouble.begins_at_first:
@@ -94,10 +99,20 @@ def also(each: Condition, interval_s: int) -> str:
 
 def unless(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble explains it."""
+    return "".join(f"\nunless {OF_CLIENT} {held(each, kept(interval_s))}" for each in trouble.unless)
+
+
+def held(each: Condition, window: str, level: str = "max_over_time") -> str:
+    """A condition that has held in a window."""
+    function = "increase" if is_sum(each.metric) else level
+    return f"{function}({selector(each.metric)}[{window}]) {each.op} {number(each.threshold)}"
+
+
+def unless_of_group(trouble: Trouble, interval_s: int) -> str:
+    """Not while another trouble of a member explains it."""
+    found = (held(each, kept(interval_s)) for each in trouble.unless)
     return "".join(
-        f"\nunless {OF_CLIENT} max_over_time({selector(each.metric)}[{kept(interval_s)}]) "
-        f"{each.op} {number(each.threshold)}"
-        for each in trouble.unless
+        f'\nunless on (group) label_replace({each}, "group", "$1", "group_id", "(.+)")' for each in found
     )
 
 
@@ -152,8 +167,7 @@ def silent(interval_s: int) -> str:
     is_alone = f"count by {place} ({seen} == 0) == 1"
     is_heard = f"group by {place} ({TERMINATED}) or on {place} up == 1 or on {place} {is_alone}"
     is_muted = "".join(
-        f"\nunless {OF_CLIENT} last_over_time({selector(each.metric)}[{muted(interval_s)}]) {each.op} 0"
-        for each in THROTTLED
+        f"\nunless {OF_CLIENT} {held(each, muted(interval_s), 'last_over_time')}" for each in THROTTLED
     )
     return (
         f"{of_instance('max', f'{seen} unless on {place} up == 0 and on {place} ({is_heard})')} == 0\n"

@@ -20,7 +20,7 @@ from matrix.run import Outcome, lived, programs
 from matrix.table import LIVES, Cell, cells
 from matrix.watch import OUTLETS
 
-SIDE_BY_SIDE = 40
+SIDE_BY_SIDE = 70
 
 
 def waves(chosen: list[Cell], size: int) -> list[list[Cell]]:

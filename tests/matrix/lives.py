@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
+from matrix.hurry import FACTOR
 from matrix.place import SESSION_MS, Place
 from matrix.programs import Program
 from matrix.watch import OUTLETS, SEEN
 
 TOLD_S: Final = 75.0
-"""A sick life goes on until it was told everywhere, for at most so long: a minute, and the alert's `for`."""
+"""A sick life is told within this time: a minute, and a little. A rule also waits for its ``for``."""
 DOWN_S: Final = 3.0
+WELL_S: Final = 12.0
+"""A throttled client sends again after this time: quotas have eleven windows of a second."""
 POLLED: Final = 50
 """Records of a poll: three seconds of a slow application, as 500 are half a minute."""
 
@@ -59,6 +62,7 @@ class Member:
 
     name: str
     program: Program
+    failed: bool = False
 
     def change(self, **settings: object) -> None:
         self.program.say("set", self.name, **settings)
@@ -70,6 +74,11 @@ class Member:
 
     def kill(self) -> None:
         self.program.kill()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has given up by itself."""
+        return self.failed or self.program.is_over(self.name)
 
 
 class Scene:
@@ -89,7 +98,9 @@ class Scene:
         """Whether it changes the place, where several lives wait for the same change."""
         self.sick_s: float | None = None
         """When the trouble began."""
-        self.ended_s = 0.0
+        self.begin_s = self.ended_s = 0.0
+        self.told_s = TOLD_S
+        """A sick life goes on until it was told everywhere, for at most so long."""
 
     def start(self, *, alone: bool = False, name: str = "", **settings: object) -> Member:
         """Start a client and wait until it runs; ``alone`` in a process that can be killed."""
@@ -104,8 +115,10 @@ class Scene:
         if self.kind.consumes:
             given |= {"group": self.group}
             given |= self.timing()
+        if self.kind.program in ("java", "streams"):
+            given["metrics__sample__window__ms"] = 30_000 // FACTOR
         member.program.say("start", member.name, **(given | self.kind.settings | settings))
-        member.program.wait(member.name)
+        member.failed = member.program.wait(member.name).startswith("failed")
         self.members.append(member)
         return member
 
@@ -134,7 +147,7 @@ class Scene:
         """Whether all outlets have told it, or the time for it is over."""
         assert self.sick_s is not None
         told = {ring.outlet for ring in self.place.watch.of(self.cell) if ring.id != SEEN}
-        return told >= set(OUTLETS) or time.monotonic() - self.sick_s > TOLD_S
+        return told >= set(OUTLETS) or time.monotonic() - self.sick_s > self.told_s
 
     def until_told(self) -> None:
         """Go on until it is told, and a little longer."""
@@ -274,6 +287,8 @@ def throttled_produce(scene: Scene) -> None:
     scene.start(rate=50, size=500)
     scene.sick()
     scene.until_told()
+    scene.place.limit(f"{scene.cell}.1", producer_byte_rate=None)
+    scene.live(WELL_S)
 
 
 def throttled_fetch(scene: Scene) -> None:
@@ -282,18 +297,23 @@ def throttled_fetch(scene: Scene) -> None:
     scene.start()
     scene.sick()
     scene.until_told()
+    scene.place.limit(f"{scene.cell}.1", consumer_byte_rate=None)
+    scene.live(WELL_S)
 
 
 def wrong_password(scene: Scene) -> None:
-    scene.start(
-        bootstrap__servers=scene.place.login,
-        security__protocol="SASL_PLAINTEXT",
-        sasl__mechanism="PLAIN",
-        sasl__username="alice",
-        sasl__password="wrong",
-    )
     scene.sick()
-    scene.until_told()
+    while not scene.is_told:
+        member = scene.start(
+            name="wrong",
+            bootstrap__servers=scene.place.login,
+            security__protocol="SASL_PLAINTEXT",
+            sasl__mechanism="PLAIN",
+            sasl__username="alice",
+            sasl__password="wrong",
+        )
+        while not (scene.is_told or member.has_ended):  # many programs end, and are started again
+            scene.live(1)
 
 
 def too_large(scene: Scene) -> None:
@@ -315,7 +335,7 @@ def joins_and_leaves(scene: Scene) -> None:
     scene.sick()
     while not scene.is_told:
         member = scene.start(name="restless")
-        scene.live(3)
+        scene.live(1.5)
         member.close()
 
 

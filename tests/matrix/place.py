@@ -192,6 +192,7 @@ class Site:
             f"data.dir={self.folder / name}",
             "subscriptions.all.metrics=*",
             "subscriptions.all.interval.ms=1000",
+            f"lag.export.interval.ms={30_000 // FACTOR}",
             f"plugins.prometheus.listener=http://127.0.0.1:{scraped}",
             f"plugins.prometheus.linger.ms={300_000 // FACTOR}",
             f"plugins.prometheus.totals.file={self.folder / f'{name}-scrape.db'}",
@@ -223,6 +224,7 @@ class Site:
         settings = [
             f"listeners=PLAINTEXT://{address}",
             "gateway.nodes=1",
+            "gateway.lag=groups",
             f"plugins.kafka.bootstrap.servers={cluster}",
             f"plugins.kafka.topic={TELEMETRY}",
             *self.telemetry(name, scraped, written),

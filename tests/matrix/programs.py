@@ -63,6 +63,11 @@ class Program:
         except queue.Empty:
             return "late"
 
+    def is_over(self, name: str) -> bool:
+        """Whether a running client has told that it has ended."""
+        states = self.states[name]
+        return any(states.get().startswith(("failed", "closed")) for _ in range(states.qsize()))
+
     def kill(self) -> None:
         """SIGKILL."""
         self.process.kill()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,6 @@ from matrix.table import LIVES
 
 LETTERS = {"console": "c", "scrape": "s", "remote write": "w"}
 PAGE: Final = Path(__file__).resolve().parents[2] / "host" / "docs" / "reference" / "lives.md"
-MEASURED: Final = re.compile(r"(?<=<!-- measured -->\n).*(?=<!-- /measured -->)", re.DOTALL)
 PLACES = {
     "host": "At a host",
     "gateway": "At a gateway before a host",
@@ -75,11 +73,11 @@ def summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def page(outcomes: Sequence[Outcome]) -> Iterable[str]:
     """The whole report."""
-    yield from summary(outcomes)
     for way in WAYS:
-        if any(each.cell.way == way for each in outcomes):
-            yield from ("", f"{PLACES[way]} (c console, s rules by scrape, w rules by remote write):", "")
-            yield from table(outcomes, way)
+        here = [each for each in outcomes if each.cell.way == way]
+        if here:
+            yield from (f"{PLACES[way]} (c console, s rules by scrape, w rules by remote write):", "")
+            yield from (*summary(here), "", *table(here, way), "")
 
 
 def rows(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
@@ -101,6 +99,10 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[dict[str, object]]:
 
 
 def write(outcomes: Sequence[Outcome]) -> None:
-    """Write the report into its page."""
-    text = "\n".join((*page(outcomes), ""))
-    PAGE.write_text(MEASURED.sub(lambda _: text, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the report into its page, in place of what was measured there before."""
+    text = PAGE.read_text(encoding="utf-8")
+    for way in {each.cell.way for each in outcomes}:
+        report = "\n".join(page([each for each in outcomes if each.cell.way == way]))
+        begin, end = f"<!-- {way} -->\n", f"<!-- /{way} -->"
+        text = f"{text.split(begin)[0]}{begin}{report}\n{end}{text.split(end)[1]}"
+    PAGE.write_text(text, encoding="utf-8")

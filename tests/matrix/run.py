@@ -10,14 +10,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from matrix.hurry import FACTOR
 from matrix.lives import TOLD_S, Scene
 from matrix.place import Place
 from matrix.programs import Program
 from matrix.table import LIVES, Cell
 from matrix.watch import OUTLETS, SEEN, Ring
+from odradek.findings.troubles import BY_ID
 
-TAIL_S: Final = 100.0
+BETWEEN_S: Final = 0.5
+"""Between the begins of two lives: forty clients that start at once are late for that reason."""
+TAIL_S: Final = 90.0
 """After the end of a life: who has closed must not be taken for dead."""
+
+
+def told_s(life: str, outlet: str) -> float:
+    """In how many seconds an outlet must tell a sick life: a rule also waits for its ``for``, hurried."""
+    waits_s = max((BY_ID[each].for_s for each in LIVES[life].rings if each in BY_ID), default=0.0)
+    return TOLD_S + (0.0 if outlet == "console" else waits_s / FACTOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,8 @@ class Outcome:
         if self.failure:
             return False
         if wanted:
-            return len(found) == 1 and found.keys() <= wanted and max(found.values()) <= TOLD_S
+            latest_s = told_s(self.cell.life, outlet)
+            return len(found) == 1 and found.keys() <= wanted and max(found.values()) <= latest_s
         return not found and outlet not in self.unseen
 
 
@@ -93,9 +104,12 @@ def lived(
     """Live them side by side, and watch each for some seconds after its end."""
     scenes = [Scene(each.name, each.kind, place, programs) for each in cells]
     scenes[0].is_first = True
-    begin_s = time.monotonic()
+    together = LIVES[cells[0].life].apart
+    for cell, scene in zip(cells, scenes, strict=True):
+        scene.told_s = max(told_s(cell.life, outlet) for outlet in OUTLETS)
     with ThreadPoolExecutor(len(cells)) as pool:
-        failures = list(pool.map(lambda pair: live(*pair), zip(cells, scenes, strict=True)))
+        begins_s = [0.0 if together else number * BETWEEN_S for number in range(len(cells))]
+        failures = list(pool.map(live, cells, scenes, begins_s))
     ends_s = [
         scene.ended_s + (sick_tail_s if LIVES[cell.life].rings else tail_s)
         for cell, scene in zip(cells, scenes, strict=True)
@@ -103,7 +117,7 @@ def lived(
     time.sleep(max(0.0, max(ends_s) - time.monotonic()))
     outcomes = []
     for cell, scene, failure in zip(cells, scenes, failures, strict=True):
-        since_s = scene.sick_s or begin_s
+        since_s = scene.sick_s or scene.begin_s
         rang = place.watch.of(cell.name)
         if LIVES[cell.life].apart and LIVES[cell.life].rings:
             rang |= place.watch.of_nodes()
@@ -112,9 +126,11 @@ def lived(
     return outcomes
 
 
-def live(cell: Cell, scene: Scene) -> str:
-    """Live one cell; what went wrong, if its life was another one."""
+def live(cell: Cell, scene: Scene, wait_s: float) -> str:
+    """Live one cell after a time; what went wrong, if its life was another one."""
     life = LIVES[cell.life]
+    time.sleep(wait_s)
+    scene.begin_s = time.monotonic()
     try:
         scene.place.create_topic(scene.topic)
         scene.feed(on=life.fed and cell.kind.consumes)

@@ -11,7 +11,7 @@ from matrix.lives import KINDS, Kind, Scene
 from matrix.place import WAYS
 
 BEHIND: Final = frozenset({"behind", "group-behind"})
-STALLED: Final = frozenset({"stalled", "group-stalled"})
+STALLED: Final = frozenset({"stalled", "group-stalled", "stuck"})
 LOST: Final = frozenset({"lost", "silent"})
 LOGINS: Final = frozenset(
     {"failed-logins", "producer-failed-authentication", "consumer-failed-authentication"}

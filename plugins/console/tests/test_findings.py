@@ -151,6 +151,7 @@ OF_FACTS = {
 }
 OF_INCIDENTS = {
     "failed-logins",
+    "stuck",
     "comes-and-goes",
     "group-errors",
     "lost",

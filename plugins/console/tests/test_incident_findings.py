@@ -12,6 +12,7 @@ from odradek.findings.incidents import (
     GROUP_ERRORS,
     GROUP_JOINS,
     LOST,
+    STUCK,
     THROTTLED,
     TOPIC_ERRORS,
     TOPIC_REFUSALS,
@@ -40,6 +41,7 @@ CASES = {
     "failed-logins": Case(
         FAILED_LOGINS, {"mechanism": "PLAIN", "user": "alice", "address": "10.1.2.3"}, often=1, seldom=0.3
     ),
+    "stuck": Case(STUCK, {"group": "billing", "reason": ""}, often=5_000, seldom=0),
     "comes-and-goes": Case(GROUP_JOINS, {"group": "billing"}, often=3, seldom=0.1),
     "group-errors": Case(
         GROUP_ERRORS,

@@ -14,6 +14,7 @@ from odradek.telemetry.client_key import ClientKey
 from odradek.telemetry.goodbyes import Place
 from odradek.telemetry.group_incidents import Asked, note_member
 from odradek.telemetry.incidents import Incidents
+from odradek.telemetry.stuck_members import StuckMembers
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -27,7 +28,9 @@ class Heard:
     def __init__(self) -> None:
         self.told: list[tuple[str, dict[str, str]]] = []
         self.keys: list[ClientKey] = []
-        self.goodbyes = TelemetryBroker().manager.goodbyes
+        broker = TelemetryBroker()
+        self.goodbyes = broker.manager.goodbyes
+        self.stuck = StuckMembers(self.add, broker.clock, broker.clock.timer)
 
     def add(self, key: ClientKey, metric: str, labels: Mapping[str, str], **_: Any) -> None:
         self.keys.append(key)
@@ -66,7 +69,7 @@ def asked(api_key: int, member_id: str = "m", epoch: int = 0, reason: str | None
 def test_a_member_is_told(request_: Asked, code: int, told: tuple[str, dict[str, str]]) -> None:
     heard = Heard()
 
-    note_member(cast(Incidents, heard), SOMEBODY, request_, code)
+    note_member(cast(Incidents, heard), SOMEBODY, request_, code, "a")
 
     assert heard.told == [(told[0], {"group": "g", **told[1]})]
 
@@ -87,7 +90,7 @@ def test_a_member_is_told(request_: Asked, code: int, told: tuple[str, dict[str,
 def test_what_every_member_does_is_not_told(request_: Asked, code: int) -> None:
     heard = Heard()
 
-    note_member(cast(Incidents, heard), SOMEBODY, request_, code)
+    note_member(cast(Incidents, heard), SOMEBODY, request_, code, "a")
 
     assert heard.told == []
 

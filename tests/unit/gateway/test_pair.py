@@ -28,6 +28,7 @@ from support.gateway_pair import (
 )
 from support.offenders import offenders
 
+END_TXN = 26
 PUSH = 72
 
 
@@ -348,11 +349,12 @@ def test_a_closed_pair_tells_its_telemetry_and_takes_nothing() -> None:
     ("sent", "in_order"),
     [
         (bare(FETCH, 3, 1), True),
-        (bare(LIST_OFFSETS, 5, 1), False),
-        (bare(FETCH, 3, 1) + bare(FETCH, 3, 2)[:9], False),
-        (bare(FETCH, 3, 1, b"x" * 90)[:60], False),
+        (bare(LIST_OFFSETS, 5, 1), True),
+        (bare(FETCH, 3, 1, b"x" * 90)[:60], True),
+        (bare(END_TXN, 3, 1), False),
+        (bare(END_TXN, 3, 1, b"x" * 90)[:60], False),
     ],
-    ids=["fetches", "waits", "half a head", "half a request"],
+    ids=["fetches", "asks", "half a fetch", "ends a transaction", "half a request"],
 )
 def test_a_client_that_dies_with_a_request_on_its_way_has_not_closed_in_order(
     sent: bytes, in_order: bool
@@ -361,6 +363,17 @@ def test_a_client_that_dies_with_a_request_on_its_way_has_not_closed_in_order(
     through.send(sent)
 
     through.pair.close(Cause.CLIENT)
+
+    assert through.answers.in_order is in_order
+
+
+@pytest.mark.parametrize(("key", "in_order"), [(FETCH, True), (END_TXN, False)])
+def test_a_client_that_closes_before_it_has_read_its_answers(key: int, in_order: bool) -> None:
+    through = Through()
+    through.send(bare(key, 3, 1))
+    through.reply(answer(1))
+
+    through.pair.close(Cause.CLIENT_RESET)
 
     assert through.answers.in_order is in_order
 

@@ -36,20 +36,24 @@ def trend(*rounds: Places) -> Trend | None:
     ("rounds", "expected"),
     [
         ([[(0, 90)]], None),
-        ([[(0, 90)], [(60, 90)]], Trend(Progress.CATCHING_UP, -2.0, 15.0)),
-        ([[(0, 90)], [(60, 240)]], Trend(Progress.FALLING_BEHIND, 3.0, None)),
-        ([[(0, 90)], [(0, 120)]], Trend(Progress.STALLED, 1.0, None)),
-        ([[(0, 90), (5, 5)], [(60, 90), (35, 35)]], Trend(Progress.CATCHING_UP, -2.0, 15.0)),
+        ([[(0, 180)], [(60, 180)]], None),
+        ([[(0, 180)], [(60, 180)], [(120, 180)]], Trend(Progress.CATCHING_UP, -2.0, 30.0)),
+        ([[(0, 90)], [(60, 240)], [(120, 390)]], Trend(Progress.FALLING_BEHIND, 3.0, None)),
+        ([[(0, 90)], *[[(9, 129 + 30 * number)] for number in range(4)]], Trend(Progress.STALLED, 1.0, None)),
+        (
+            [[(0, 90), (5, 5)], [(30, 90), (35, 35)], [(60, 90), (65, 65)]],
+            Trend(Progress.CATCHING_UP, -1.0, 30.0),
+        ),
     ],
-    ids=["the first round", "catching up", "falling behind", "stalled", "two partitions"],
+    ids=["the first round", "too early", "catching up", "falling behind", "stalled", "two partitions"],
 )
 def test_a_trend(rounds: Sequence[Places], expected: Trend | None) -> None:
     assert trend(*rounds) == expected
 
 
 def test_a_partition_more_is_neither_progress_nor_a_step_back() -> None:
-    assert trend([(50, 90)], [(50, 90), (0, 500)]) is None
-    assert trend([(50, 90), (700, 700)], [(60, 90)]) is None
+    assert trend([(50, 90)], [(55, 90)], [(60, 90), (0, 500)]) is None
+    assert trend([(50, 90), (700, 700)], [(55, 90), (700, 700)], [(60, 90)]) is None
 
 
 def test_a_partition_with_twice_its_share_is_hot_until_the_next_window() -> None:

@@ -10,6 +10,7 @@ from odradek.net.channel import Channel
 from odradek.net.large_frame import LargeFrame
 from odradek.net.unanswered import waits
 from odradek.waiting.deferred import Deferred
+from odradek.wire.messages.end_txn import EndTxnRequest
 from odradek.wire.messages.fetch import FetchRequest
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.offset_commit import OffsetCommitRequest
@@ -19,6 +20,7 @@ from support.gateway_pair import request
 
 FETCH, METADATA = request(FetchRequest(), 12, 1), request(MetadataRequest(), 12, 2)
 COMMIT = request(OffsetCommitRequest(group_id="g"), 8, 3)
+END_TXN = request(EndTxnRequest(transactional_id="t"), 3, 5)
 PRODUCE = {acks: request(ProduceRequest(acks=acks), 9, 4) for acks in (0, 1, -1)}
 
 
@@ -30,9 +32,11 @@ PRODUCE = {acks: request(ProduceRequest(acks=acks), 9, 4) for acks in (0, 1, -1)
         (PRODUCE[0], False),
         (PRODUCE[1], True),
         (PRODUCE[-1], True),
-        (METADATA + COMMIT, True),
-        (METADATA + METADATA[:-1], True),
-        (METADATA + b"\0\0", True),
+        (METADATA + COMMIT, False),
+        (METADATA + END_TXN, True),
+        (METADATA + METADATA[:-1], False),
+        (METADATA + PRODUCE[0][:-1], True),
+        (METADATA + b"\0\0", False),
         (b"\0\0\0\0\0\0\0\0", True),
         (request(ProduceRequest(acks=1), 9, 4)[:4] + b"\0\0\0\x09" + b"\xff" * 60, True),
     ],
@@ -57,13 +61,33 @@ def connected() -> tuple[Channel, ScriptedListener]:
     return channel, listener
 
 
-@pytest.mark.parametrize(("sent", "in_order"), [(FETCH, True), (COMMIT, False), (PRODUCE[-1], False)])
+@pytest.mark.parametrize(("sent", "in_order"), [(FETCH, True), (COMMIT, True), (PRODUCE[-1], False)])
 def test_a_client_that_closes_while_a_request_is_answered(sent: bytes, in_order: bool) -> None:
     channel, listener = connected()
     receive(channel, sent)
 
     channel.eof_received()
     channel.connection_lost(ConnectionResetError())
+
+    assert listener.in_order == [in_order]
+
+
+@pytest.mark.parametrize(
+    ("sent", "how", "in_order"),
+    [
+        (FETCH, ConnectionResetError(), True),
+        (METADATA + COMMIT, BrokenPipeError(), True),
+        (FETCH, TimeoutError(), False),
+        (PRODUCE[-1], ConnectionResetError(), False),
+    ],
+)
+def test_a_client_that_closes_before_it_has_read_its_answers(
+    sent: bytes, how: OSError, in_order: bool
+) -> None:
+    channel, listener = connected()
+    receive(channel, sent)
+
+    channel.connection_lost(how)
 
     assert listener.in_order == [in_order]
 

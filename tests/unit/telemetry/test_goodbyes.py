@@ -61,6 +61,19 @@ def test_a_client_that_said_goodbye_itself_is_not_mentioned(broker: TelemetryBro
     assert said(broker) == []
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_client_that_closes_before_its_goodbye_is_stored_has_left(
+    broker: TelemetryBroker, in_order: bool
+) -> None:
+    told = pushing(broker, "a")
+    (seen,) = broker.manager.goodbyes.open.values()
+    seen.instance.terminating = True  # it is being stored, and is lost with the connection
+
+    close(broker, "a", in_order=in_order)
+
+    assert said(broker) == [told.client_instance_id]
+
+
 def test_a_client_that_never_pushed_is_not_mentioned(broker: TelemetryBroker) -> None:
     broker.get(connection_id="a")
 

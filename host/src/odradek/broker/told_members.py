@@ -30,7 +30,8 @@ def tell_member(incidents: Incidents, context: RequestContext, request: Any, cod
         epoch=getattr(request, "member_epoch", 0),
         reason=leaving[0].reason if leaving else getattr(request, "reason", None),
     )
-    note_member(incidents, key_of_request(context), asked, code, context.connection.connection_id)
+    connection_id = context.connection.connection_id
+    note_member(incidents, key_of_request(context), asked, code, connection_id, connection_id)
 
 
 def expulsion_teller(

@@ -157,6 +157,7 @@ CONCERNS: Final = (
             Chart("errors of topics that are tried again", (incidents.TOPIC_ERRORS,)),
             Chart("topics that do not exist", (incidents.UNKNOWN_TOPICS,)),
             Chart("members that come and go", (incidents.GROUP_JOINS, incidents.GROUP_LEAVES)),
+            Chart("time that members hang", (incidents.STUCK,)),
             Chart("rebalances that members begin", (incidents.GROUP_REJOINS,)),
             Chart("errors of a group", (incidents.GROUP_ERRORS,)),
             Chart("lost", (incidents.LOST,)),

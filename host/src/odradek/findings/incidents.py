@@ -28,6 +28,8 @@ GROUP_REJOINS: Final = OBSERVED + "group.rejoins"
 """By ``group`` and ``reason``: members that begin a rebalance and say why."""
 GROUP_ERRORS: Final = OBSERVED + "group.errors"
 """By ``api``, ``error`` and ``group``."""
+STUCK: Final = OBSERVED + "group.stuck.time"
+"""By ``group`` and ``reason``: members that have left, and keep their connection."""
 LOST: Final = OBSERVED + "lost"
 """By ``why``."""
 MINUTE_S: Final = 60.0
@@ -70,15 +72,28 @@ def incident_troubles(
             advice="Look why the process ended or its network failed; start it again.",
         ),
         in_a_minute(
+            id="stuck",
+            question="Does a consumer hang, so that it has lost its place in its group?",
+            metrics=everywhere(STUCK),
+            labels=("group", "reason"),
+            threshold=0.0,
+            for_s=60.0,
+            found_s=0.0,
+            unit="ms in a minute",
+            source="it has left its group, and keeps its connection for 15 s",
+            advice="Its application has not called poll() for max.poll.interval.ms: look where it hangs. "
+            "Other members read its partitions meanwhile, if there are any.",
+        ),
+        in_a_minute(
             id="comes-and-goes",
             question="Does a client join its group again and again?",
             metrics=everywhere(GROUP_JOINS),
             labels=("group",),
             op=">=",
-            threshold=15.0,
+            threshold=10.0,
             over_s=5 * MINUTE_S,
             unit="joins in 5 minutes",
-            source=f"one every 20 s: {OURS}; a client joins once in its life",
+            source=f"one every 30 s: {OURS}; a client joins once in its life",
             advice="Look why the client leaves: its reason is in the metric group.leaves, if it gives one. "
             "All other members wait for it.",
         ),

@@ -14,7 +14,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
-from odradek.findings.incidents import OBSERVED, incident_troubles
+from odradek.findings import incidents
+from odradek.findings.incidents import OBSERVED, STUCK, incident_troubles
 
 JAVA: Final = "apache-kafka-java"
 LIBRDKAFKA: Final = "librdkafka"
@@ -152,6 +153,7 @@ again_and_again = partial(Trouble, agg="sum", over_s=STEPS * STEP_S, steps=3, fo
 THROTTLED: Final = (
     Condition(PRODUCER + "produce.throttle.time.avg", ">", 0.0),
     Condition(FETCH + "fetch.throttle.time.avg", ">", 0.0),
+    Condition(incidents.THROTTLED, ">", 0.0),
 )
 """A client that its quota holds back is slow, and its records wait: that is no further trouble."""
 
@@ -174,12 +176,14 @@ def failed_authentication(role: str, prefix: str) -> Trouble:
     )
 
 
+HANGS: Final = Condition(STUCK, ">", 0.0)
+"""A client that is told to be stuck reads nothing."""
 lag = partial(
     Trouble,
     metrics={JAVA: FETCH + "records.lag"},
     labels=("partition", "topic"),
     position=FETCH + "records.consumed.total",
-    unless=THROTTLED,
+    unless=(*THROTTLED, HANGS),
     threshold=0.0,
     unit="records",
     found_s=0.0,

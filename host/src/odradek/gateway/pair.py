@@ -24,7 +24,7 @@ from odradek.gateway.rewriting.rewriter import MalformedResponse
 from odradek.gateway.sasl_watch import SaslWatch
 from odradek.gateway.throttling.charged_pair import ChargedRequests, ChargedResponses
 from odradek.gateway.throttling.pair_charges import PairCharges
-from odradek.telemetry.goodbyes import LEFT_OPEN
+from odradek.telemetry.goodbyes import AWAITED
 
 log = logging.getLogger(__name__)
 
@@ -160,8 +160,10 @@ class Pair:
         if SIDES.get(cause) == "broker" and state.outstanding and state.outstanding[0][1][3] is RAW_TOKEN:
             state.sasl.fail()  # a broker answers a token without a header by closing
         outstanding = [burst[0] for _, burst in state.outstanding]
-        is_cut = bool(self.requests.skip or self.requests.partial)
-        in_order = cause is Cause.CLIENT and not is_cut and LEFT_OPEN.issuperset(outstanding)
+        # A client that closes while it is being answered resets the connection, without more.
+        is_cut = cause is Cause.CLIENT_RESET or self.requests.skip or self.requests.partial
+        waits = bool(is_cut) and self.requests.burst[0] in AWAITED
+        in_order = SIDES.get(cause) == "client" and not waits and AWAITED.isdisjoint(outstanding)
         if state.observer is not None:
             state.observer.closed(SIDES.get(cause, "gateway"), outstanding, in_order)
             state.observer = None  # a burst may go on that has closed the pair

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from odradek.findings.incidents import FAILED_LOGINS, THROTTLED
 from odradek.gateway.observation.pair_account import key_of
@@ -38,9 +38,13 @@ class PairIncidents:
         labels = {"api": api_name(api_key), "quota": "", "entity": "", "limit": ""}
         self.incidents.lasts(key, THROTTLED, labels, time_ms)
 
-    def member(self, key: ClientKey, asked: Asked, code: int) -> None:
+    def member(self, key: ClientKey, asked: Asked, code: int, pair: Hashable) -> None:
         """A member of a group has an answer."""
-        note_member(self.incidents, key, asked, code)
+        note_member(self.incidents, key, asked, code, pair)
+
+    def closed(self, pair: Hashable) -> None:
+        """The pair of a member has ended."""
+        self.incidents.stuck.closed(pair)
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         """A response to a client has topics or partitions with errors."""

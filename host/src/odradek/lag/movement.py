@@ -7,11 +7,22 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-SAMPLES: Final = 10
+WINDOW_MS: Final = 60_000
+"""The time that is looked at. For a reader that moves less often it is twice its longest pause."""
+LONGEST_WINDOW_MS: Final = 1_200_000
+STEP_MS: Final = 5_000
+"""Of samples nearer than this to the one before, the last one counts."""
+FEWEST: Final = 3
+"""Samples, if they are far apart."""
+RESTS_MS: Final = 300_000
+"""A reader that has not been seen to move is judged after this time: ``max.poll.interval.ms``."""
+LEAST_LAG_S: Final = 10
+"""A lag that is read in less than this time moves up and down, and says nothing."""
+MOVES: Final = 5
 
 
 class Progress(StrEnum):
-    """The movement of a reader, from its last samples."""
+    """The movement of a reader, from the samples of its window, as Burrow judges it."""
 
     UNKNOWN = "unknown"
     """There are too few samples."""
@@ -19,8 +30,9 @@ class Progress(StrEnum):
     """It was at the end at least once."""
     CATCHING_UP = "catching up"
     STEADY = "steady"
-    """It reads as fast as others write."""
+    """Neither of the others: its lag goes up and down, or is read in seconds."""
     FALLING_BEHIND = "falling behind"
+    """Its lag grows, and has shrunk at no sample."""
     STALLED = "stalled"
     """There was something to read all the time, and its offset has not moved."""
     REWOUND = "rewound"
@@ -38,20 +50,42 @@ class Sample(NamedTuple):
 class Movement:
     """The last samples of a reader."""
 
-    __slots__ = ("samples",)
+    __slots__ = ("moved_ms", "samples")
 
     def __init__(self) -> None:
-        self.samples: deque[Sample] = deque(maxlen=SAMPLES)
+        self.samples: deque[Sample] = deque()
+        self.moved_ms: deque[int] = deque(maxlen=MOVES)
+        """When it was seen first, and when its offset moved last."""
 
     def note(self, time_ms: int, offset: int, lag: int) -> None:
-        """Add a sample. The clock must not go back; of two at one time the later counts."""
-        if self.samples and self.samples[-1].time_ms >= time_ms:
-            self.samples.pop()
-        self.samples.append(Sample(time_ms, offset, lag))
+        """Add a sample. The clock must not go back."""
+        samples = self.samples
+        if not samples or samples[-1].offset != offset:
+            self.moved_ms.append(time_ms)
+        before_ms = samples[-2].time_ms + STEP_MS if len(samples) > 1 and samples[-1].lag else 0
+        if samples and (samples[-1].time_ms >= time_ms or samples[-1].time_ms < before_ms):
+            samples.pop()
+        samples.append(Sample(time_ms, offset, lag))
+        while len(samples) > FEWEST and samples[1].time_ms <= time_ms - self.window_ms:
+            samples.popleft()
+
+    @property
+    def window_ms(self) -> int:
+        """The time to look at. Some readers commit only every few minutes."""
+        if len(self.moved_ms) < 2:
+            return RESTS_MS
+        longest_ms = max(after - before for before, after in pairwise(self.moved_ms))
+        return min(max(WINDOW_MS, 2 * longest_ms), LONGEST_WINDOW_MS)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the samples cover the window: before that they judge nobody."""
+        samples = self.samples
+        return len(samples) >= FEWEST and samples[-1].time_ms - samples[0].time_ms >= self.window_ms - STEP_MS
 
     @property
     def progress(self) -> Progress:
-        """The reader's movement. A lag that moves by less than a hundredth is steady."""
+        """The reader's movement, as far as it is seen."""
         if len(self.samples) < 2:
             return Progress.UNKNOWN
         first, last = self.samples[0], self.samples[-1]
@@ -61,9 +95,13 @@ class Movement:
             return Progress.CAUGHT_UP
         if first.offset == last.offset:
             return Progress.STALLED
-        if abs(last.lag - first.lag) * 100 <= first.lag:
-            return Progress.STEADY
-        return Progress.CATCHING_UP if last.lag < first.lag else Progress.FALLING_BEHIND
+        if last.lag * 100 < first.lag * 99:
+            return Progress.CATCHING_UP
+        shrinks = any(after.lag < before.lag for before, after in pairwise(self.samples))
+        in_time = last.lag * (last.time_ms - first.time_ms)
+        is_little = in_time <= LEAST_LAG_S * 1_000 * (last.offset - first.offset)
+        grows = last.lag * 100 > first.lag * 101
+        return Progress.FALLING_BEHIND if grows and not shrinks and not is_little else Progress.STEADY
 
     @property
     def lag_per_second(self) -> float | None:

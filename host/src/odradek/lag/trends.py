@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from odradek.lag.group_lag import GroupLag, TopicEnds, TopicLag, Trend
-from odradek.lag.movement import Movement, Progress
+from odradek.lag.movement import Movement
 
 HOT_WINDOW_MS: Final = 300_000
 HOT_FROM: Final = 2.0
@@ -62,7 +62,7 @@ class Trends:
         return replace(lag, topics=topics)
 
     def trend(self, place: tuple[str, str], topic: TopicLag, now_ms: int) -> Trend | None:
-        """The trend of a group in a topic; None with too few samples."""
+        """The trend of a group in a topic; None until the samples cover their window."""
         partitions = tuple([each.partition for each in topic.partitions])
         found = self.followed_before.get(place)
         if found is None or found.partitions != partitions:
@@ -71,7 +71,7 @@ class Trends:
         movement = found.movement
         movement.note(now_ms, sum([each.offset for each in topic.partitions]), topic.lag)
         per_second = movement.lag_per_second
-        if movement.progress is Progress.UNKNOWN or per_second is None:
+        if not movement.is_full or per_second is None:
             return None
         return Trend(movement.progress, per_second, movement.caught_up_in_s)
 

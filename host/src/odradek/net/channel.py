@@ -24,7 +24,7 @@ from odradek.net.held_bytes import COUNTED_BYTES
 from odradek.net.request_reader import RequestReader, unpack_length
 from odradek.net.sending import Sending, plain_socket
 from odradek.plugin.context import ConnectionContext, about_client
-from odradek.telemetry.goodbyes import LEFT_OPEN
+from odradek.telemetry.goodbyes import AWAITED
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
@@ -43,7 +43,7 @@ TLS_HANDSHAKE = 0x1603
 class Channel(RequestReader):
     """The host's end of one connection."""
 
-    __slots__ = ("answer", "answers", "context", "pending", "pending_api", "writing_paused")
+    __slots__ = ("answer", "answers", "context", "last_api", "pending", "writing_paused")
 
     context: ConnectionContext
 
@@ -54,8 +54,8 @@ class Channel(RequestReader):
         """Answers to write together; None while each is written at once."""
         self.pending: Deferred[Any] | Throttled | Sending | None = None
         """Why the channel is muted: an answer that comes later or is being sent, or a throttled client."""
-        self.pending_api = -1
-        """The API key of the request whose answer comes later."""
+        self.last_api = -1
+        """The API key of the last request."""
         self.writing_paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -65,7 +65,7 @@ class Channel(RequestReader):
         self.counted_since_ns = self.monotonic_ns()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        in_order = not self.closing and not self.torn and (exc is None or self.leaving)
+        in_order = self.ends_in_order(exc)
         self.closing = True
         self.buffer = None
         if self.pending is not None:
@@ -105,6 +105,7 @@ class Channel(RequestReader):
 
     def exchange(self, frame: bytes | memoryview, offset: int) -> None:
         """Answer one request: write the answer, or remember that it comes later."""
+        self.last_api = frame[offset + 1] if len(frame) > offset + 1 else -1  # keys fit into a byte
         try:
             answer = self.answer(frame, offset, self.context)
         except WireError as error:
@@ -119,8 +120,6 @@ class Channel(RequestReader):
                     self.write_together(answer)
             elif answer is not None:
                 self.write_answers()
-                if answer.__class__ is Deferred:
-                    self.pending_api = int.from_bytes(frame[offset : offset + 2])
                 self.begin(answer, len(frame))  # type: ignore[arg-type]  # not bytes
 
     def begin(self, answer: Parts | Throttled | Deferred[Any], frame_bytes: int = 0) -> None:
@@ -321,8 +320,19 @@ class Channel(RequestReader):
         else:
             self.hurry()
 
+    def ends_in_order(self, exc: Exception | None) -> bool:
+        """Whether the client has closed the connection, and did not wait for an answer.
+
+        A client that closes while it is being answered resets the connection, without more: who reads needs
+        no answer any more, and who writes has not read one.
+        """
+        if self.closing or self.torn or exc is None or self.leaving:
+            return not self.closing and not self.torn
+        is_reset = isinstance(exc, ConnectionResetError | BrokenPipeError)
+        return is_reset and self.last_api not in AWAITED and not self.is_torn()
+
     def is_torn(self) -> bool:
-        if isinstance(self.pending, Deferred) and self.pending_api not in LEFT_OPEN:
+        if isinstance(self.pending, Deferred) and self.last_api in AWAITED:
             return True
         if self.buffer is None:
             return bool(self.missing_bytes)

@@ -143,8 +143,8 @@ class ObservedChannel(Channel):
     def connection_lost(self, exc: Exception | None) -> None:
         by_client = not self.closing
         outstanding = [self.key] if self.waits else []
+        in_order = self.ends_in_order(exc)
         super().connection_lost(exc)
-        in_order = by_client and not self.torn and (exc is None or self.leaving)
         self.pair.closed("client" if by_client else "broker", outstanding, in_order)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from odradek.gateway.pair_failure import PairFailure
 from odradek.gateway.produce_beginning import read_acks
-from odradek.telemetry.goodbyes import LEFT_OPEN
+from odradek.telemetry.goodbyes import AWAITED
 
 LENGTH_BYTES: Final = 4
 SHORTEST: Final = 8
@@ -18,17 +18,20 @@ unpack_head: Callable[..., tuple[int, int, int]] = struct.Struct(">ihh").unpack_
 
 
 def waits(buffer: bytes | bytearray) -> bool:
-    """Whether the client waits for the answer to a request, or has not sent all of one."""
+    """Whether the client waits for the answer to a request, or has not sent all of it."""
     at, end = 0, len(buffer)
     while at + SHORTEST <= end:
         size, key, version = unpack_head(buffer, at)
         at += LENGTH_BYTES
-        if size < LENGTH_BYTES or at + size > end:
+        if size < LENGTH_BYTES:
             return True
-        if key not in LEFT_OPEN and (key != PRODUCE or acks(bytes(buffer[at : at + size]), version)):
+        is_whole = at + size <= end
+        if key in AWAITED and not (
+            is_whole and key == PRODUCE and not acks(bytes(buffer[at : at + size]), version)
+        ):
             return True
         at += size
-    return at < end
+    return False
 
 
 def acks(request: bytes, version: int) -> int:

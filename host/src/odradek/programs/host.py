@@ -182,6 +182,7 @@ class Host:
     def connection_closed(self, connection_id: str, in_order: bool = False) -> None:
         """Tell those that follow connections."""
         self.telemetry.connection_closed(connection_id, in_order)
+        self.pushes.incidents.stuck.closed(connection_id)
         if self.broker.uses is not None:
             self.broker.uses.connection_closed(connection_id)
         if self.broker.fetch_reads is not None:

@@ -42,6 +42,8 @@ class ClientMetricsInstance:
     last_push_ms: int = NEVER_MS
     terminating: bool = False
     """From the last push."""
+    has_left: bool = False
+    """Its terminating push is stored: a client may close before that, and then it is lost with the answer."""
     last_known_error: ErrorCode = ErrorCode.NONE
     expiry: TimerTask | None = None
     last_connection_id: str = ""

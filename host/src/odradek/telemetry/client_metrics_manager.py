@@ -356,6 +356,7 @@ class ClientMetricsManager:
         """
         self.accounts.waiting -= 1
         instance = push.instance
+        instance.has_left = kept and push.payload.terminating
         if push.payload.refused:
             return self.settle_refused(push, ErrorCode(push.payload.refused), kept)
         if not kept:

@@ -35,9 +35,10 @@ CONNECTION: Final = "connection"
 """It ended by a reset, a time-out, or while the client waited for an answer."""
 GROUP: Final = "group"
 """The client is still a member."""
-LEFT_OPEN: Final = frozenset({1, 3, 10, 12, 13, 68, 71, 72, 78})
-"""API keys of the requests whose answers a client does not wait for when it closes: Fetch, Metadata,
-FindCoordinator, Heartbeat, LeaveGroup, ConsumerGroupHeartbeat, telemetry, ShareFetch."""
+AWAITED: Final = frozenset({0, 24, 25, 26, 28})
+"""API keys of the requests whose answers a client waits for before it closes: Produce, AddPartitionsToTxn,
+AddOffsetsToTxn, EndTxn, TxnOffsetCommit. Others are left open by healthy clients, too, such as a Fetch and a
+JoinGroup; a consumer that dies is known by its group."""
 MAX_LOST: Final = 10_000
 """Lost clients whose return is waited for. Of further ones the oldest is forgotten."""
 KEEPS_ITS_PLACE: Final = re.compile(r"-StreamThread-[0-9]+-(consumer|restore-consumer)\Z")
@@ -155,9 +156,9 @@ class Goodbyes:
             in_order: Its client has closed it, and no request was unanswered.
         """
         seen = self.open.pop(connection_id, None)
-        if seen is None or not seen.pushed or seen.instance.terminating:
+        if seen is None or not seen.pushed or seen.instance.has_left:
             return
-        if not in_order:
+        if not in_order and not seen.instance.terminating:
             self.lose(seen, CONNECTION, self.clock.monotonic_ms())
             return
         self.closing.append(seen)
@@ -172,9 +173,10 @@ class Goodbyes:
         still = Counter(alive.values())
         members = self.members()
         for seen in closed:
-            if seen.instance_id in alive:
+            instance = seen.instance
+            if seen.instance_id in alive or instance.has_left:
                 continue
-            if is_member(seen.place, members, still):
+            if is_member(seen.place, members, still) and not instance.terminating:
                 self.lose(seen, GROUP, self.clock.monotonic_ms())
             else:
                 self.say(seen.goodbye(self.clock.now_ms()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,7 +55,12 @@ class Asked:
 
 
 def note_member(
-    incidents: Incidents, key: ClientKey, asked: Asked, code: int, connection_id: str = ""
+    incidents: Incidents,
+    key: ClientKey,
+    asked: Asked,
+    code: int,
+    connection: Hashable,
+    connection_id: str = "",
 ) -> None:
     """Count what a member has asked and was answered, if it is more than a heartbeat.
 
@@ -63,6 +69,7 @@ def note_member(
         key: The client.
         asked: Its request.
         code: The error code of the answer.
+        connection: By which it asked; `StuckMembers.closed` is told of its end.
         connection_id: See `Incidents.add`.
     """
     labels = {"group": asked.group_id}
@@ -74,6 +81,10 @@ def note_member(
         return
     elif metric != GROUP_JOINS:
         labels["reason"] = VARIABLE.sub("", asked.reason or "").strip()[:MOST_OF_REASON]
+    if metric == GROUP_LEAVES:
+        incidents.stuck.left(connection, key, asked.group_id, labels["reason"], connection_id)
+    elif metric != GROUP_ERRORS:
+        incidents.stuck.joined(connection, asked.group_id)
     incidents.add(key, metric, labels, connection_id=connection_id)
 
 

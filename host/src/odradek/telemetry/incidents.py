@@ -28,6 +28,7 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import Goodbyes, Seen
 from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
+from odradek.telemetry.stuck_members import StuckMembers
 from odradek.waiting.clock import Clock, Timer, TimerTask
 from odradek.waiting.deferred import after
 from odradek.wire.errors import WireError
@@ -38,7 +39,7 @@ CHECK_MS: Final = 1_000
 """The first incident of a client is written within this time."""
 REPEAT_MS: Final = 10_000
 """Later ones are written together after this time, or after a shorter push interval."""
-QUIET_MS: Final = 60_000
+QUIET_MS: Final = 45_000
 """A client without a further incident is forgotten after this time: before it would count as silent."""
 WRITTEN_AT_ONCE: Final = 20
 """Records in one pass of the loop: some milliseconds."""
@@ -50,6 +51,8 @@ LEAST: Final = dict.fromkeys((UNKNOWN_TOPICS, GROUP_JOINS, GROUP_LEAVES, GROUP_R
 """Fewer are not told: a topic that is created at its first use is not known once or twice, and a member joins
 and leaves once.
 """
+OF_MANY: Final = frozenset({GROUP_JOINS})
+"""They are told of what instances have in common that come one after the other, each with one of them."""
 MOST_OF_LABEL: Final = 249
 """Characters of a label, the longest name of a topic: clients choose some of them."""
 PUSH_TELEMETRY: Final = 72
@@ -78,6 +81,8 @@ class Account:
     """The incidents of one client."""
 
     key: ClientKey
+    of_many: bool
+    """See `OF_MANY`."""
     connection_id: str
     """Of the last incident; empty if it is not known."""
     since_ms: int
@@ -129,7 +134,9 @@ class Incidents:
         self.most = most
         self.known: Callable[[ClientKey], Known | None] = lambda _key: None
         """Finds an observed client that is reported anyway."""
-        self.accounts: dict[ClientKey, Account] = {}
+        self.stuck = StuckMembers(self.lasts, clock, timer)
+        self.accounts: dict[tuple[ClientKey, bool], Account] = {}
+        """By client, and whether it is of many."""
         self.series = 0
         self.left_out = 0
         self.task: TimerTask | None = None
@@ -187,7 +194,8 @@ class Incidents:
     ) -> tuple[Account | None, Named]:
         """The account of a client, with a value added; None if there are too many series."""
         now_ms = self.clock.monotonic_ms()
-        account = self.accounts.get(key)
+        whose = key, metric in OF_MANY
+        account = self.accounts.get(whose)
         sums = {} if account is None else account.sums
         named = metric, tuple([(name, text[:MOST_OF_LABEL]) for name, text in labels.items()])
         if named not in sums and len(sums) >= MOST_OF_CLIENT:
@@ -196,8 +204,8 @@ class Incidents:
             self.left_out += 1
             return None, named
         if account is None:
-            account = Account(key, connection_id, self.clock.now_ms(), now_ms, now_ms)
-            self.accounts[key] = account
+            account = Account(*whose, connection_id, self.clock.now_ms(), now_ms, now_ms)
+            self.accounts[whose] = account
         self.series += named not in account.sums
         account.sums[named] = account.sums.get(named, 0) + value
         account.connection_id, account.last_ms, account.pending = connection_id, now_ms, True
@@ -223,6 +231,7 @@ class Incidents:
 
     def stop(self) -> None:
         """Write everything now; nothing is written afterwards."""
+        self.stuck.stop()
         if self.task is not None:
             self.task.cancel()
             self.task = None
@@ -235,15 +244,15 @@ class Incidents:
         """Write the sums of a client, and begin new ones. One that is about to push is waited for, so that
         it has its incidents itself.
         """
-        seen = self.seen(account)
+        seen = None if account.of_many else self.seen(account)
         if waits and seen is not None and not seen.pushed and self.waits(account, seen):
             return
         if seen is not None and (not seen.pushed or seen.instance.terminating):
             seen = None
         now_ms = self.clock.now_ms()
         known = self.known(account.key) if seen is None else None
-        is_followed = seen is not None or known is not None
-        if not is_followed and (account.followed or self.is_lost(account.key)):
+        is_followed = not account.of_many and (seen is not None or known is not None)
+        if not (is_followed or account.of_many) and (account.followed or self.is_lost(account.key)):
             # Others have told its end: it must not come back to life.
             account.lasting.clear()
             account.sums, account.pending = dict.fromkeys(account.sums, 0), False
@@ -368,7 +377,7 @@ class Incidents:
 
     def forget(self, account: Account) -> None:
         """Forget a client; its last record says so, unless somebody else reports it."""
-        del self.accounts[account.key]
+        del self.accounts[account.key, account.of_many]
         self.series -= len(account.sums)
         if account.told and self.known(account.key) is None:
             instance, context = self.observed(account, None)

@@ -27,6 +27,8 @@ class Kept(NamedTuple):
     """When the client's state changes without a push."""
     group: dict[bytes, float] | None
     """The partitions of the members of its group."""
+    lag_changes: int
+    """How often its group has changed."""
 
 
 class KeptRows:
@@ -54,6 +56,7 @@ class KeptRows:
                 or kept.pushes != entry.pushes
                 or not kept.begin_ms <= now_ms <= kept.end_ms
                 or kept.group is not partitions_of(groups, kept.row.group_id)
+                or kept.lag_changes != self.fleet.lags.changes[kept.row.group_id]
             ):
                 kept = self.kept[entry.instance_id] = self.made(client, now_ms)
             found.append(kept.row)
@@ -71,7 +74,7 @@ class KeptRows:
         group = partitions_of(self.fleet.groups.at(now_ms), row.group_id)
         # The findings of a silent client change with time.
         end_ms = now_ms if row.state is State.SILENT else entry.changes_ms(now_ms)
-        return Kept(row, entry, entry.pushes, now_ms, end_ms, group)
+        return Kept(row, entry, entry.pushes, now_ms, end_ms, group, self.fleet.lags.changes[row.group_id])
 
 
 def partitions_of(groups: Mapping[str, Group], name: str) -> dict[bytes, float] | None:

@@ -90,6 +90,21 @@ def test_a_client_that_pushes_is_observed_only_where_asked(observe: Observe, see
     assert {push.context.client_id for push in stage.records} == seen
 
 
+def test_a_client_that_begins_to_push_ends_as_an_observed_one() -> None:
+    stage = Stage()
+    pair = stage.pair()
+    ask(pair)
+    stage.clock.advance(INTERVAL_MS)
+    pair.send(PushTelemetryRequest(), 0, answered=False)
+
+    stage.clock.advance(3 * INTERVAL_MS)
+
+    assert [(each.payload.terminating, bool(each.payload.data)) for each in stage.records] == [
+        (False, True),
+        (True, False),
+    ]
+
+
 def test_a_subscription_chooses_metrics_by_prefix() -> None:
     stage = Stage(metrics=OWN + "request,org.apache.kafka.producer.")
     ask(stage.pair())

@@ -51,8 +51,11 @@ class Heard:
     def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
         self.throttles.append((key.client_id, api_key, time_ms))
 
-    def member(self, key: ClientKey, asked: Asked, code: int) -> None:
+    def member(self, key: ClientKey, asked: Asked, code: int, pair: object) -> None:
         self.members.append((asked, code))
+
+    def closed(self, pair: object) -> None:
+        pass
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         self.told += [(key.client_id, api_key, *each) for each in errors]

@@ -72,6 +72,8 @@ class Watched:
     connection: PairConnection
     instance: ClientMetricsInstance
     wanted: frozenset[str]
+    told: bool = False
+    """A record says that the client is there, and none that it has gone."""
 
 
 class Observation:
@@ -314,18 +316,19 @@ class Observation:
         self.schedule(watched, now_monotonic_ms, first=False)
 
     def write(self, watched: Watched) -> None:
-        """Write the payload of the current window, if anything in it is wanted."""
+        """Write the payload of the window, if anything in it is wanted; or the end of one that pushes now."""
         account = watched.account
         for pair in account.pairs:
             self.note_uses(account, pair)
-        if not self.is_reported(watched):
-            return
-        now_ms = self.clock.now_ms()
-        payload = report(account, watched.wanted, now_ms, self.clock.monotonic_ms(), self.name_of)
+        is_reported, now_ms = self.is_reported(watched), self.clock.now_ms()
+        payload = b"" if watched.told else None
+        if is_reported:
+            payload = report(account, watched.wanted, now_ms, self.clock.monotonic_ms(), self.name_of)
         if payload is not None:
             context = self.context(account.key, watched.connection, now_ms)
-            has_left = not account.pairs and account.has_left
+            has_left = not is_reported or (not account.pairs and account.has_left)
             self.source.offer(watched.instance, context, payload, terminating=has_left)
+            watched.told = not has_left
 
     def is_reported(self, watched: Watched) -> bool:
         """Whether anything is written about a client: not if it pushes, or no subscription selects it."""

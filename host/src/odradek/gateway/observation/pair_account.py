@@ -7,7 +7,7 @@ pair finds its client, which is known by then. Rows end with their window, so ea
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, Protocol
 
 from odradek.gateway.observation.apis import (
@@ -77,8 +77,11 @@ class SeenIncidents(Protocol):
     def throttled(self, key: ClientKey, api_key: int, time_ms: int) -> None:
         """Take the throttle time of a response to a client."""
 
-    def member(self, key: ClientKey, asked: Asked, code: int) -> None:
-        """Take what a member of a group has asked, and the error code of the answer."""
+    def member(self, key: ClientKey, asked: Asked, code: int, pair: Hashable) -> None:
+        """Take what a member of a group has asked by a pair, and the error code of the answer."""
+
+    def closed(self, pair: Hashable) -> None:
+        """Take the end of the pair of a member."""
 
     def topics(self, key: ClientKey, api_key: int, errors: Iterable[tuple[str, int]]) -> None:
         """Take the topics and the error codes of a response to a client."""
@@ -306,7 +309,7 @@ class PairAccount:
         now_ns = self.clients.clock.monotonic_ns()
         asked = self.coordination.response(client.memberships, error_code, head, at, size, now_ns)
         if asked is not None and incidents is not None:
-            incidents.member(client.key, asked.told, error_code)
+            incidents.member(client.key, asked.told, error_code, self)
 
     def note_transactional_id(self, version: int, head: bytes, at: int) -> None:
         """Remember the transactional id of an InitProducerId request."""
@@ -335,6 +338,8 @@ class PairAccount:
             self.client.closed_ms = self.clients.clock.monotonic_ms()
             if self.coordination is not None:
                 self.coordination.left(self.client.memberships)
+                if self.clients.incidents is not None:
+                    self.clients.incidents.closed(self)
 
     # Called by the observation
 

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 from odradek.findings.hints import FINDINGS, SHARED
 from odradek.findings.troubles import (
+    BY_ID,
+    JAVA,
     LIBRDKAFKA,
     STEP_S,
     STEPS,
@@ -240,6 +242,18 @@ def of_lag(trouble: Trouble, metric: str, series: ClientSeries, life: Life) -> I
     if worst is not None and worst.values[-1][0] >= series.fresh_ms(life.interval_ms):
         found = finding(trouble, metric, worst.labels, worst.lag, worst.values[0][0], worst.values)
         yield replace(found, detail=cause_of(series, series.fresh_ms(life.interval_ms)))
+
+
+def of_group(
+    measured: Mapping[str, Mapping[str, tuple[float, int]]], series: ClientSeries | None, life: Life
+) -> Iterator[Finding]:
+    """The troubles of a client with its group's topics, as a host or a gateway measures them."""
+    for name, topics in measured.items():
+        trouble = BY_ID[name]
+        if series is not None and is_asked(trouble, series, life):
+            for topic, (lag, since_ms) in topics.items():
+                found = finding(trouble, trouble.metrics[JAVA], (("topic", topic),), lag, since_ms)
+                yield replace(found, detail=cause_of(series, series.fresh_ms(life.interval_ms)))
 
 
 def compared(trouble: Trouble, series: ClientSeries, group: Sequence[Place], life: Life) -> Values:

@@ -28,7 +28,8 @@ from odradek.temporality.client_state import ClientState
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import ClientEntry, State
 from odradek_console.engine.client_series import ClientSeries, ShapePlaces
-from odradek_console.engine.findings import Finding, Life, Made, findings_of, held
+from odradek_console.engine.findings import Finding, Life, Made, findings_of, held, of_group
+from odradek_console.engine.group_lags import TROUBLES, GroupLags
 from odradek_console.engine.groups import Groups
 from odradek_console.engine.heard import Heard
 from odradek_console.engine.libraries import DAY_MS, defects_of, library_of, silence_of, support_of
@@ -110,11 +111,15 @@ class Fleet:
         self.scale = 1.0
         """Part of their full length that histories have."""
         self.groups = Groups(self.clients, self.series, lambda: self.counts.records)
+        self.lags = GroupLags()
         self.heard: dict[str, Heard] = {}
         """By gateway or broker."""
 
     def add(self, record: TelemetryRecord) -> None:
         """Add a record of the topic. One that was added before changes nothing."""
+        if not record.is_of_client:
+            self.lags.add(record)
+            return
         before = self.engine.counts.repeated_records
         instance_id = record.payload.client_instance_id
         client = self.client_of(record)
@@ -183,6 +188,7 @@ class Fleet:
             if now_ms - client.entry.last_ms <= self.limits.retain_ms:
                 break
             self.forget(instance_id)
+        self.lags.expire(now_ms)
 
     def add_row(self, client: Client, state: ClientState, now_ms: int) -> None:
         """Add the values of a push to its client's history."""
@@ -261,7 +267,12 @@ class Fleet:
             if any(each.id == STORM for each in client.found)
             else 0
         )
-        return [*made, *[each for each in client.found if each.id != STORM or each.value > explained]]
+        own = [each for each in client.found if each.id != STORM or each.value > explained]
+        measured = self.lags.of(entry, now_ms)
+        if measured is not None:
+            own = [each for each in own if each.id not in TROUBLES.values()]
+            own += of_group(measured, self.series(client), life)
+        return [*made, *own]
 
     def state(self, client: Client, now_ms: int) -> State:
         """Whether a client pushes, or its quota holds it back."""
