@@ -62,12 +62,13 @@ def test_each_step_works_as_on_the_page(tmp_path: Path, monkeypatch: pytest.Monk
     pytest.importorskip("confluent_kafka")
     monkeypatch.chdir(tmp_path)
     ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
-    serve, gateway, subscribe, consume = texts("sh", ports)[:4]
+    serve, check, gateway, subscribe, consume = texts("sh", ports)[:5]
     (produce,) = texts("python", ports)
     (tmp_path / "gateway.toml").write_text(texts("toml", ports)[0], encoding="utf-8")
     listener = f"listeners=PLAINTEXT://127.0.0.1:{ports['9092']}"
     with ExitStack() as running:
         running.enter_context(stopped(ServeProcess(*arguments(serve)[1:], "--set", listener)))
+        assert "FAIL" not in run(["-m", "odradek", *arguments(check)], tmp_path)
         running.enter_context(stopped(GatewayProcess(*arguments(gateway)[1:])))
         run(["-m", "odradek", *arguments(subscribe)], tmp_path)
         end_s, printed = time.monotonic() + PATIENCE_S, ""

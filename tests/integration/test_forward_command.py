@@ -22,6 +22,7 @@ from support.waiting import wait_until
 USER, PASSWORD, MECHANISM = "alice", "secret", ScramMechanism.SCRAM_SHA_256
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
 SETTINGS = ("authorizer.class.name=StandardAuthorizer", "super.users=User:ANONYMOUS")
+LISTENER = "plugins.prometheus.listener=http://127.0.0.1:0"
 LETTERS = f"{FLEET}_dead_letter"
 
 
@@ -79,12 +80,38 @@ def test_a_start_without_plugins_is_refused(
     assert "plugins: no plugin has a forwarder, receiver or exporter" in capsys.readouterr().err
 
 
+def test_a_check_tells_what_the_forwarders_would_do(
+    cluster: ThreadedHost, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["forward", "--check", "--bootstrap-server", cluster.bootstrap, "--topic", FLEET]
+
+    assert run([*arguments, "--set", LISTENER, "--group", "mine"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) < 80
+    out = " ".join(out.split())
+    assert f"reads topic {FLEET} of {cluster.bootstrap}, as ANONYMOUS over PLAINTEXT" in out
+    assert "groups mine.prometheus.scrape" in out
+    assert "totals in mine.prometheus.scrape.totals" in out
+    assert f"ok topic {FLEET} can be read" in out
+    assert "ok topic mine.prometheus.scrape.totals can be created" in out
+    assert "whether the destinations of plugins answer" in out
+    with AdminClient(cluster.bootstrap) as admin:
+        assert "mine.prometheus.scrape.totals" not in {row.name for row in admin.metadata().topics}
+
+    assert run([*arguments]) == UNUSABLE
+    assert "no plugin has a forwarder" in capsys.readouterr().err
+    assert run([*arguments, "--plugin", "stdout", "--topic", "missing"]) == FAILED
+    assert "FAIL  topic missing: UNKNOWN_TOPIC_OR_PARTITION" in capsys.readouterr().out
+
+
 @pytest.mark.ci
 def test_a_start_without_rights_says_which_are_missing(
     cluster: ThreadedHost, alice: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     create_topic(cluster.bootstrap, 1, LETTERS)
     problems = []
+    assert run(["forward", "--check", *alice, "--plugin", "stdout"]) == FAILED
+    checked = " ".join(capsys.readouterr().out.split())
     for right in (f"READ TOPIC {FLEET}", f"WRITE TOPIC {LETTERS}"):
         assert run(["forward", *alice, "--plugin", "stdout"]) == FAILED
         problems.append(capsys.readouterr().err.splitlines()[-1])
@@ -97,8 +124,16 @@ def test_a_start_without_rights_says_which_are_missing(
         f"{LETTERS}: TOPIC_AUTHORIZATION_FAILED",
         "odradek.forward.receivers: GROUP_AUTHORIZATION_FAILED",
     ]
+    assert "as user alice (SCRAM-SHA-256) over SASL_PLAINTEXT" in checked
+    for problem in (
+        f"topic {FLEET}: TOPIC_AUTHORIZATION_FAILED",
+        f"topic {LETTERS}: TOPIC_AUTHORIZATION_FAILED; needs the right WRITE on it",
+        "needs the right READ on the group odradek.forward.receivers",
+    ):
+        assert f"FAIL {problem}" in checked
 
     allow(cluster, "ALLOW User:alice READ GROUP odradek.forward.receivers")
+    assert run(["forward", "--check", *alice, "--plugin", "stdout"]) == 0
     fill(cluster.bootstrap, range(20))
     arguments = (*alice, "--plugin", "stdout", "--set", "metrics.listener=http://127.0.0.1:0")
     with ForwardProcess(*arguments) as process:

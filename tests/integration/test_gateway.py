@@ -17,6 +17,7 @@ from odradek.cli.main import run
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.gateways import GatewayProcess, gateway_of
 from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 pytestmark = pytest.mark.ci
@@ -44,6 +45,13 @@ def values() -> list[bytes]:
 
 def test_the_ready_line_names_the_upstream(host: ThreadedHost, gateway: GatewayProcess) -> None:
     assert gateway.ready.endswith(f" upstream={host.bootstrap} nodes=0-2")
+
+
+def test_a_gateway_does_not_say_that_clients_may_do_everything(gateway: GatewayProcess) -> None:
+    wait_until(lambda: any(" authorization " in line for line in gateway.errors), "the start is told")
+    assert [line.split(" authorization ")[1] for line in gateway.errors if " authorization " in line] == [
+        "authorizer=of the brokers: requests and logins pass through"
+    ]
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])

@@ -33,15 +33,13 @@ Sample = tuple[str, dict[str, str], float]
 class Endpoint:
     """The listener of a process, and the settings that it needs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         self.port = free_range(1)
-        self.totals = folder / "totals.db"
 
     @property
     def settings(self) -> Sequence[str]:
         return (
             f"plugins.prometheus.listener=http://127.0.0.1:{self.port}",
-            f"plugins.prometheus.totals.file={self.totals}",
             "plugins.prometheus.batch.max.age.ms=20",
         )
 
@@ -69,7 +67,7 @@ def values(samples: Sequence[Sample], name: str) -> list[float]:
 
 
 def test_clients_are_on_the_page_until_after_their_goodbye(tmp_path: Path) -> None:
-    endpoint = Endpoint(tmp_path)
+    endpoint = Endpoint()
     with running_host(tmp_path / "data", *EVERYTHING, *endpoint.settings) as host:
         producer = Producer({"bootstrap.servers": host.bootstrap, "client.id": "orders"})
         producer.produce("t", b"v")
@@ -89,7 +87,7 @@ def test_clients_are_on_the_page_until_after_their_goodbye(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_killed_host_shows_the_same_totals_at_once(tmp_path: Path) -> None:
-    endpoint = Endpoint(tmp_path)
+    endpoint = Endpoint()
     settings = [part for each in (*EVERYTHING, *endpoint.settings) for part in ("--set", each)]
     with serving(tmp_path / "data", *settings) as serve:
         push_delta(serve.bootstrap, 3.0, 0)
@@ -105,11 +103,12 @@ def test_a_killed_host_shows_the_same_totals_at_once(tmp_path: Path) -> None:
         wait_until(lambda: endpoint.values("c_total") == [12.0], "the total of all", PATIENCE_S)
 
     assert first in ([3.0], [7.0])
+    assert (tmp_path / "data/prometheus.scrape.totals.db").exists()
 
 
 @pytest.mark.slow
 def test_a_gateway_has_a_page(tmp_path: Path) -> None:
-    endpoint = Endpoint(tmp_path)
+    endpoint = Endpoint()
     with (
         serving(tmp_path / "upstream", "--set", "telemetry.durability=memory") as upstream,
         gateway_of(upstream.bootstrap, tmp_path / "edge", *EVERYTHING, *endpoint.settings) as gateway,
@@ -119,7 +118,7 @@ def test_a_gateway_has_a_page(tmp_path: Path) -> None:
 
 
 def test_forwarders_beside_a_topic_have_a_page(tmp_path: Path) -> None:
-    endpoint = Endpoint(tmp_path)
+    endpoint = Endpoint()
     plugins = far_sides(unused=FarSide())
     plugins.add("prometheus", odradek_prometheus, "odradek-prometheus", "1")
     now = time.time() - EPOCH_S
@@ -132,5 +131,6 @@ def test_forwarders_beside_a_topic_have_a_page(tmp_path: Path) -> None:
         create_topic(host.bootstrap, 1, f"{FLEET}_dead_letter")
         fill(host.bootstrap, range(20), 2, records)
         for _ in range(2):
-            with ThreadedForward(host.bootstrap, plugins, *endpoint.settings):
+            totals = f"plugins.prometheus.totals.file={tmp_path / 'totals.db'}"
+            with ThreadedForward(host.bootstrap, plugins, *endpoint.settings, totals):
                 wait_until(lambda: endpoint.values("c_total") == [10.0, 10.0], endpoint.samples, PATIENCE_S)

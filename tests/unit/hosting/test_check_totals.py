@@ -22,7 +22,7 @@ def active(*forwarders: Forwarder) -> ActivePlugin:
     return found
 
 
-def test_a_forwarder_with_totals_needs_a_file_which_its_table_names() -> None:
+def test_a_topic_of_totals_is_not_for_a_host() -> None:
     table = PluginConfig("plugins.otlp", {"temporality": "cumulative", "totals.topic": "totals"})
     settings = read_totals(table)
     assert settings is not None

@@ -8,6 +8,7 @@ import pytest
 
 from odradek.hosting.destination_log import DELIVER, START, DestinationLog
 from odradek.plugin.protocols import Retry
+from odradek.temporality import StoreFailed
 from support.telemetry_records import telemetry_record
 
 
@@ -79,6 +80,20 @@ def test_a_bug_of_one_method_hides_none_of_another(
     destination.broken(DELIVER, KeyError("team"), 1, 0)
 
     assert len([record for record in caplog.records if record.exc_info]) == 3
+
+
+def test_totals_without_rights_are_one_line_without_a_traceback(
+    destination: DestinationLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    for now_ms in range(0, 60_000, 1_000):
+        destination.broken(START, StoreFailed("the.totals: TOPIC_AUTHORIZATION_FAILED"), 0, now_ms)
+
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert record.getMessage() == (
+        "totals of otlp cannot be kept, trying again: the.totals: TOPIC_AUTHORIZATION_FAILED"
+    )
+    assert destination.problem(60_000) == "start raised StoreFailed: the.totals: TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_one_bug_does_not_make_the_plugin_broken() -> None:

@@ -12,7 +12,7 @@ from odradek.cli.connect import cluster_options
 from odradek.cli.errors import CommandFailed
 from odradek.cli.forward_run import DEFAULT_GROUP, ForwardRun
 from odradek.cli.program_run import Start, announce
-from odradek.cli.start_options import config_options, log_options
+from odradek.cli.start_options import check_option, config_options, log_options, tell
 from odradek.delivery.spooled_record import INTERVAL_MS, RecordFormat
 from odradek.process.freed_memory import FreedMemory
 from odradek.process.garbage import tend_garbage
@@ -53,6 +53,7 @@ DEFAULT_TOPIC = SpoolSettings().topic_name
     metavar="NAME",
     help="Start of the names of the consumer groups: each forwarder is in GROUP.FORWARDER.",
 )
+@check_option
 @config_options
 @log_options
 def forward(
@@ -62,6 +63,7 @@ def forward(
     topic_format: str,
     topic_interval_ms: int,
     group: str,
+    only_check: bool,
     config_file: Path | None,
     overrides: tuple[str, ...],
     plugins: tuple[str, ...],
@@ -83,6 +85,12 @@ def forward(
     with config.secrets.hidden_in_errors():
         record_format = RecordFormat(name=TopicFormat(topic_format), interval_ms=topic_interval_ms)
         made = ForwardRun(config, bootstrap_server, command_config, topic, group, record_format)
+        if only_check:
+            # not at the top: forwarders start without it
+            from odradek.cli.forward_check import check_forward
+
+            tell("forward", check_forward(made))
+            return
         failures: list[str] = []
 
         async def main(stop: asyncio.Event) -> None:

@@ -80,6 +80,13 @@ class ForwardRun:
         reset = table.choice("auto.offset.reset", OffsetReset.EARLIEST.value, tuple(OffsetReset))
         self.offset_reset = OffsetReset(reset)
 
+    @property
+    def letters(self) -> NewTopic:
+        """The topic of dead letters, as it is created."""
+        largest = self.config.telemetry.opened_max_bytes + LETTER_ROOM_BYTES
+        name = self.topic + DEAD_LETTER_SUFFIX
+        return NewTopic(name=name, partitions=1, configs={"max.message.bytes": str(largest)})
+
     @asynccontextmanager
     async def running(self, stop: asyncio.Event) -> AsyncIterator[Forward]:
         """Run the forwarders in the body of the statement, unless the stop comes first.
@@ -110,14 +117,12 @@ class ForwardRun:
             with self.connected() as admin:
                 row = admin.metadata([self.topic]).topics[0]
                 check(row.error_code, subject=self.topic)
-                letters = self.topic + DEAD_LETTER_SUFFIX
-                code = admin.metadata([letters]).topics[0].error_code
+                letters = self.letters
+                code = admin.metadata([letters.name]).topics[0].error_code
                 if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    largest = self.config.telemetry.opened_max_bytes + LETTER_ROOM_BYTES
-                    new = NewTopic(name=letters, partitions=1, configs={"max.message.bytes": str(largest)})
-                    self.create(admin, new)
+                    self.create(admin, letters)
                 else:
-                    check(code, subject=letters)
+                    check(code, subject=letters.name)
         except ClientError as error:
             raise CommandFailed(f"odradek forward: {error}") from error
 

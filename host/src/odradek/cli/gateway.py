@@ -11,7 +11,7 @@ import click
 from odradek.cli.gateway_run import GatewayRun, ready_line
 from odradek.cli.gateway_workers import WORKER, needs_parent, run_parent, run_worker
 from odradek.cli.program_run import Failed, Start, announce, begin, run_server
-from odradek.cli.start_options import config_options, log_options
+from odradek.cli.start_options import check_option, config_options, log_options, tell
 from odradek.gateway.gateway_settings import UPSTREAM, WORKERS
 from odradek.process.log_format import audit_to_file, hide_in_log, log_to_stderr
 from odradek.programs.config import REFERENCE
@@ -23,12 +23,14 @@ from odradek.programs.program_keys import Program
 @click.option(
     "--workers", type=int, metavar="N", help="Processes that share ports and work; sets gateway.workers."
 )
+@check_option
 @click.option(WORKER, "is_worker", is_flag=True, hidden=True)
 @config_options
 @log_options
 def gateway(
     upstream: str | None,
     workers: int | None,
+    only_check: bool,
     is_worker: bool,
     config_file: Path | None,
     overrides: tuple[str, ...],
@@ -56,17 +58,23 @@ def gateway(
     start = Start(config_file, overrides, plugins, False, log_level, Program.GATEWAY)
     config = start.config()
     with config.secrets.hidden_in_errors():
+        if only_check:
+            # not at the top: a gateway starts without it
+            from odradek.cli.gateway_check import check_gateway
+
+            tell("gateway", check_gateway(GatewayRun(config)))
+            return
         if not is_worker and needs_parent(config):
             run_parent(start, config)
             return
-        made = None if is_worker else GatewayRun(config)
+        run = None if is_worker else GatewayRun(config)
         if config.audit_log_file is not None:
             audit_to_file(config.audit_log_file)
             hide_in_log(config.secrets)
-        if made is None:
+        if run is None:
             run_worker(start)
         else:
-            run_gateway(start, made)
+            run_gateway(start, run)
 
 
 def run_gateway(start: Start, made: GatewayRun) -> None:

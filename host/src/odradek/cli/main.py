@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 
 from odradek import __version__
 from odradek.cli.errors import CommandFailed
+from odradek.cli.examples import add_examples
 from odradek.client.errors import ClientError
 from odradek.plugin.config import ConfigError
 from odradek.plugin.plugin_stats import described
@@ -93,6 +94,7 @@ class LazyGroup(click.Group):
             return installed_command(cmd_name)
         module, _, name = SUBCOMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
+        add_examples(cmd_name, command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

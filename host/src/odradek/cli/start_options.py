@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from odradek.cli.errors import CommandFailed
 from odradek.cli.usage import options_of
 from odradek.endpoints.log_lines import FORMATTERS
 from odradek.process.log_format import LEVELS
+
+if TYPE_CHECKING:
+    from odradek.cli.check_report import CheckReport
 
 config_options = options_of(
     click.option(
@@ -52,3 +57,24 @@ log_options = options_of(
     ),
 )
 """``--log-level`` and ``--log-format``."""
+check_option = click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Say what the configuration means, check this machine and the cluster, and exit; changes nothing. "
+    "The status is 1 if a check fails.",
+)
+"""``--check`` of a program in front of a cluster."""
+
+
+def tell(program: str, report: CheckReport) -> None:
+    """Print the report of ``--check``.
+
+    Raises:
+        CommandFailed: A check failed.
+    """
+    for line in report.lines():
+        click.echo(line)
+    if report.failed:
+        checks = "1 check" if report.failed == 1 else f"{report.failed} checks"
+        raise CommandFailed(f"odradek {program} --check: {checks} failed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -13,15 +12,9 @@ from odradek.client.sasl import MECHANISMS, SaslLogin, token_in
 from odradek.endpoints.token_file import TOKEN_URL, TokenError, token_path
 from odradek.plugin.config import PluginConfig
 from odradek.security.oauth.oauth_settings import OAUTHBEARER
+from odradek.settings.properties import JAAS, UNSECURED_SUBJECT, jaas_options
 
-JAAS = "sasl.jaas.config"
-UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 UNSECURED_LASTS_S = 3_600
-JAAS_OPTION = re.compile(
-    rf"\b(?P<key>username|password|{UNSECURED_SUBJECT})"
-    r'\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s";]+))'
-)
-"""An option of a Kafka login module, as in ``ScramLoginModule required username="x" password="y";``."""
 
 
 def sasl_login(config: PluginConfig) -> SaslLogin:
@@ -76,11 +69,3 @@ def unsecured_token(user: str) -> str:
         {"sub": user, "iat": now_s, "exp": now_s + UNSECURED_LASTS_S},
     )
     return "".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") + "." for part in parts)
-
-
-def jaas_options(text: str) -> dict[str, str]:
-    """The options of a login module that this client uses."""
-    return {
-        found["key"]: found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"])
-        for found in JAAS_OPTION.finditer(text)
-    }

@@ -15,7 +15,7 @@ from logging.handlers import WatchedFileHandler
 from typing import Final
 
 MINUTE_S: Final = 60
-MOST_LINES: Final = 3
+MOST_LINES: Final = 1
 """Of a library, of one kind, in a minute."""
 MOST_KINDS: Final = 100
 """Kinds of a minute that are told apart."""
@@ -81,7 +81,8 @@ class JsonFormatter(logging.Formatter):
 class LibraryFilter(logging.Filter):
     """Lets few lines of each kind of the libraries' through: strangers can cause any number of them.
 
-    Lines of ours pass. They are bounded where they are written.
+    A line has the number of those that were left out in the minute before. Lines of ours pass. They are
+    bounded where they are written.
     """
 
     def __init__(self) -> None:
@@ -89,17 +90,22 @@ class LibraryFilter(logging.Filter):
         self.began_s = 0.0
         self.written: Counter[tuple[str, str]] = Counter()
         """Lines in the current minute, by logger and text without its arguments."""
+        self.before: Counter[tuple[str, str]] = Counter()
+        """The same of the minute before."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name.startswith("odradek"):
             return True
         if not self.began_s <= record.created < self.began_s + MINUTE_S:
             self.began_s = record.created
-            self.written.clear()
+            self.written, self.before = Counter(), self.written
         kind = record.name, str(record.msg)
         if kind not in self.written and len(self.written) >= MOST_KINDS:
             kind = ("", "")
         self.written[kind] += 1
+        unlogged = self.before.pop(kind, 0) - MOST_LINES
+        if unlogged > 0:
+            record.unlogged = unlogged
         return self.written[kind] <= MOST_LINES
 
 

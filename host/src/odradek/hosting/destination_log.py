@@ -16,6 +16,7 @@ from odradek.delivery.spooled_record import SpooledRecord
 from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import TelemetryRecord
+from odradek.temporality import StoreFailed
 
 log = logging.getLogger(__name__)
 
@@ -95,11 +96,15 @@ class DestinationLog:
         self.bug("its metrics", "", METRICS, error, now_ms)
 
     def bug(self, where: str, then: str, method: str, error: Exception, now_ms: int, **more: object) -> None:
-        """Log an error of the plugin's own with its traceback."""
+        """Log an error of the plugin's own with its traceback; a store of totals tells all in its text."""
+        if isinstance(error, StoreFailed):
+            told = "totals of %s cannot be kept, trying again: %s"
+            self.bugs[method].write(logging.ERROR, now_ms, told, self.name, error, plugin=self.name)
+            return
         fields = {"plugin": self.name, "problem": described(error), **more}
-        told = self.name, where, described(error) + place_of(error) + then
+        words = self.name, where, described(error) + place_of(error) + then
         self.bugs[method].write(
-            logging.ERROR, now_ms, "plugin %s failed in %s: %s", *told, error=error, **fields
+            logging.ERROR, now_ms, "plugin %s failed in %s: %s", *words, error=error, **fields
         )
 
     def given_up(self, records: Sequence[TelemetryRecord], reason: str, then: str) -> None:

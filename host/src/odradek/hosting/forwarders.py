@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
 
 from odradek.broker.spool_settings import Durability, SpoolSettings
 from odradek.broker.telemetry_spool import TelemetrySpool
@@ -25,6 +27,9 @@ from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import Offload
 
 log = logging.getLogger(__name__)
+
+TOTALS_FILE: Final = "{}.totals.db"
+"""The file of a forwarder's totals in the data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +71,31 @@ def make_spool(
 
 
 def make_runners(
-    plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None, telemetry: ClientMetricsManager
+    plugins: Sequence[ActivePlugin],
+    spool: TelemetrySpool | None,
+    telemetry: ClientMetricsManager,
+    data_dir: Path,
 ) -> list[ForwarderRunner]:
     """One runner per forwarder, not started. On the host's loop.
 
+    Args:
+        plugins: Have the forwarders.
+        spool: Feeds them; None if pushes are not kept.
+        telemetry: Labels records.
+        data_dir: Has the totals of forwarders that name no file for them.
+
     Raises:
-        ConfigError: A forwarder has no file for its totals.
+        ConfigError: A forwarder keeps its totals in a topic.
     """
     runners = []
     loop = asyncio.get_running_loop()
     for plugin in plugins:
         settings = plugin.forwarder_settings or ForwarderSettings()
         check_totals(plugin)
+        for name, forwarder in plugin.forwarders.items():
+            if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
+                file = data_dir / TOTALS_FILE.format(name)
+                forwarder.settings = replace(forwarder.settings, file=file)
         for name, forwarder in plugin.forwarders.items():
             feed = feed_of(name, spool, settings)
             labels = RecordLabels(loop, telemetry.enrichers, telemetry.limits) if feed else None
@@ -86,14 +104,16 @@ def make_runners(
 
 
 def check_totals(plugin: ActivePlugin) -> None:
-    """Check that the totals of a host's forwarders have files.
+    """Check that the totals of a host's forwarders are in files.
 
     Raises:
-        ConfigError: A forwarder has no file for its totals.
+        ConfigError: A forwarder keeps its totals in a topic.
     """
     for forwarder in plugin.forwarders.values():
-        if isinstance(forwarder, KeepsTotals) and forwarder.settings.file is None:
-            problem = "expected the path of a file for the totals; totals.topic is for odradek forward"
+        if isinstance(forwarder, KeepsTotals) and forwarder.settings.topic is not None:
+            problem = (
+                "expected the path of a file for the totals, or nothing; totals.topic is for odradek forward"
+            )
             raise ConfigError(forwarder.settings.file_key, problem)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from odradek.hosting.active_plugin import ActivePlugin, activate, quota_callback
@@ -32,27 +34,51 @@ def check(config: HostConfig) -> list[str]:
     """
     clock = SystemClock()
     certificates = Certificates(config, clock, Timer(), offload_inline)
-    plugins = activate(load_plugins(config.requested_plugins), config.plugins, config.requested_plugins)
-    try:
+    with checked_plugins(config) as (plugins, _):
         quota_callback(plugins)
         chosen_writer(config.spool, plugins)
         chosen_authorizer(config.authorizer, plugins, clock)
-        register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock, Timer()))
         for plugin in plugins:
             check_totals(plugin)
-        check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, clock), {})
-        if config.metrics_push.endpoint is not None:
-            from odradek.meters.metrics_push import exporter
-
-            exporter(config.metrics_push).shutdown()
-    finally:
-        for plugin in plugins:
-            close_offers(plugin, config.shutdown_timeout_ms / 1000)
+        check_outlets(config)
     subscriptions = [f"subscription {name}" for name in sorted(config.subscriptions)]
     rights = authorization_line(config.authorizer)
     now_ms = clock.now_ms()
     listeners = [certificate_line(name, tls, now_ms) for name, tls in certificates.listeners.items()]
     return ["configuration is valid", rights, *map(plugin_line, plugins), *subscriptions, *listeners]
+
+
+@contextmanager
+def checked_plugins(
+    config: HostConfig,
+) -> Iterator[tuple[list[ActivePlugin], ClientMetricsReceiverPlugin]]:
+    """The plugins of a configuration and their receivers, not started, and closed after the body.
+
+    Raises:
+        ConfigError: One of them cannot be used.
+    """
+    clock = SystemClock()
+    plugins = activate(load_plugins(config.requested_plugins), config.plugins, config.requested_plugins)
+    receivers = ClientMetricsReceiverPlugin(clock)
+    try:
+        register(plugins, receivers, Enrichers(clock, Timer()))
+        yield plugins, receivers
+    finally:
+        for plugin in plugins:
+            close_offers(plugin, config.shutdown_timeout_ms / 1000)
+
+
+def check_outlets(config: HostConfig) -> None:
+    """Check the subscriptions of the file, and where metrics are pushed.
+
+    Raises:
+        ConfigError: They are not usable.
+    """
+    check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, SystemClock()), {})
+    if config.metrics_push.endpoint is not None:
+        from odradek.meters.metrics_push import exporter
+
+        exporter(config.metrics_push).shutdown()
 
 
 def certificate_line(listener: str, tls: ListenerTls, now_ms: int) -> str:

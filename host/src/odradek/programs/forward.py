@@ -16,6 +16,7 @@ from typing import Final
 from odradek.client.shared_topic import SharedTopic
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.delivery.spooled_record import RecordFormat
+from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.forwarder_reports import runner_rows, running_forwarders
 from odradek.hosting.forwarder_runner import ForwarderRunner
 from odradek.hosting.group_feed import GroupFeed
@@ -31,11 +32,15 @@ from odradek.programs.config import HostConfig
 from odradek.programs.plugins import Plugins
 from odradek.programs.spine import Part, Spine
 from odradek.telemetry.labeled_record import payload_limits
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.temporality import KeepsTotals, TotalsStore
 
 log = logging.getLogger(__name__)
 
 WATCH_S: Final = 0.5
+NOTHING_TO_RUN: Final = (
+    "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin"
+)
 LEAVE_SHARE: Final = 0.25
 """Share of the stop time for leaving the groups, after the forwarders have stopped."""
 
@@ -75,13 +80,10 @@ class Forward:
         self.loop = asyncio.get_running_loop()
         self.feeds: list[GroupFeed] = []
         self.runners = spine.forwarders
-        for name, forwarder, settings in self.forwarders():
+        for name, forwarder, settings in forwarders_of(self.plugins.all, self.plugins.receivers):
             self.runners.append(self.runner(name, forwarder, settings, f"{group}.{name}"))
         if not self.runners:
-            raise ConfigError(
-                "plugins",
-                "no plugin has a forwarder, receiver or exporter; configure one, or name it with --plugin",
-            )
+            raise ConfigError("plugins", NOTHING_TO_RUN)
         self.ready = False
         spine.parts += [
             self.plugins.part,
@@ -95,15 +97,6 @@ class Forward:
                 waits_for=lambda: running_forwarders(self.runners),
             ),
         ]
-
-    def forwarders(self) -> Iterator[tuple[str, Forwarder, ForwarderSettings]]:
-        """Name, forwarder and settings of each."""
-        for plugin in self.plugins.all:
-            settings = plugin.forwarder_settings or ForwarderSettings()
-            for name, forwarder in plugin.forwarders.items():
-                yield name, forwarder, settings
-        if not self.plugins.receivers.is_empty:
-            yield RECEIVERS, ReceiverForwarder(self.plugins.receivers), ForwarderSettings()
 
     def runner(
         self, name: str, forwarder: Forwarder, settings: ForwarderSettings, group_id: str
@@ -188,6 +181,18 @@ class Forward:
     async def in_parallel(self, stops: Sequence[Callable[[float], None]], share: float) -> None:
         """Stop parts, each on a thread, within a share of the time."""
         await asyncio.gather(*(asyncio.to_thread(stop, self.spine.stop_s * share) for stop in stops))
+
+
+def forwarders_of(
+    plugins: Sequence[ActivePlugin], receivers: ClientMetricsReceiverPlugin
+) -> Iterator[tuple[str, Forwarder, ForwarderSettings]]:
+    """Name, forwarder and settings of each. All receivers together are one of them."""
+    for plugin in plugins:
+        settings = plugin.forwarder_settings or ForwarderSettings()
+        for name, forwarder in plugin.forwarders.items():
+            yield name, forwarder, settings
+    if not receivers.is_empty:
+        yield RECEIVERS, ReceiverForwarder(receivers), ForwarderSettings()
 
 
 def queued_by_partition(runner: ForwarderRunner) -> Counter[int]:

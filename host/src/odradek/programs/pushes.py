@@ -112,7 +112,7 @@ class Pushes:
             spine.file_threads.offload,
         )
         self.forwarders = spine.forwarders
-        self.forwarders += make_runners(plugins.all, self.spool, manager)
+        self.forwarders += make_runners(plugins.all, self.spool, manager, config.data_dir)
         self.cluster_topic = cluster_topic(config.spool, plugins.all, clock, timer)
         kept: ClusterTopic | TelemetrySpool | MemorySink | None = self.cluster_topic or self.spool
         if kept is None and self.forwarders:

@@ -59,7 +59,10 @@ def start_lines(
         "data",
         {"data.dir": config.data_dir, "log.dirs": list(config.log_dirs) or [config.data_dir / "logs"]},
     )
-    yield "authorization", authorization(config.authorizer, acls)
+    if config.gateway.upstream and not config.gateway.own_telemetry.own_resources:
+        yield "authorization", {"authorizer": "of the brokers: requests and logins pass through"}
+    else:
+        yield "authorization", authorization(config.authorizer, acls)
     yield "plugins", plugin_states(program.plugins.all)
     names = sorted(program.telemetry.subscriptions.by_name)
     if names:

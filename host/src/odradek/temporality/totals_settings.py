@@ -27,7 +27,7 @@ class TotalsSettings:
     """A destination that gets cumulative values."""
 
     file: Path | None = None
-    """The file of the totals, which is created if it is missing."""
+    """The file of the totals, created if it is missing; None for one in the host's data directory."""
     topic: str | None = None
     """The topic of the totals, for processes that share a cluster's topic; None for a default."""
     file_key: str = "totals.file"

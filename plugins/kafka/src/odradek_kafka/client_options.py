@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException, Producer
 
 from odradek.endpoints import TokenError, token_path
 from odradek.plugin import PluginConfig
+from odradek_kafka.command_config import KEY, from_command_config
 
 log = logging.getLogger(__name__)
 
@@ -119,10 +120,11 @@ def without_token_file(table: PluginConfig, options: Mapping[str, str]) -> Mappi
 
 
 def given_options(config: PluginConfig, kind: ClientKind) -> dict[str, str]:
-    """The table's options. Numbers and booleans of TOML become text, which librdkafka expects.
+    """The table's options, and below them those of its properties file. Numbers and booleans of TOML become
+    text, which librdkafka expects.
 
     Raises:
-        ConfigError: The plugin depends on one of them.
+        ConfigError: The plugin depends on one of them, or the file is not usable.
     """
     table = kind.prefix.removesuffix(".")
     if config.value(table) is not None:
@@ -132,7 +134,7 @@ def given_options(config: PluginConfig, kind: ClientKind) -> dict[str, str]:
         if key.startswith(kind.prefix):
             options[key.removeprefix(kind.prefix)] = option_text(config, key, config.value(key))
     refuse_ours(config, kind, options)
-    return options
+    return from_command_config(config, f"{table.removesuffix('client')}{KEY}") | options
 
 
 def option_text(config: PluginConfig, key: str, value: object) -> str:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from odradek.plugin import ConfigError, PluginConfig
-from odradek.settings import INT, Choice, Flag, Special, Whole, declare
+from odradek.settings import INT, TEXT, Choice, Flag, Special, Whole, declare
 from odradek.settings import read_settings as read_declared
 from odradek_kafka.client_options import read_client_options
 from odradek_kafka.topic_names import TopicTemplate, read_template
@@ -88,6 +88,11 @@ class KafkaSettings:
     bootstrap_servers: str | None = declare(
         "bootstrap.servers", SERVERS, None,
         "The cluster; may be the host's own listener.", unset="none: the plugin is inactive",
+    )
+    command_config: str | None = declare(
+        "command.config", TEXT, None,
+        "File with `security.protocol`, `sasl.*` and `ssl.*` as Java clients have them, such as that of "
+        "`gateway.upstream.command.config`; what is below `client.` wins.", unset="none",
     )
     topic: TopicTemplate = declare(
         "topic", Special(shape="text", read=template), TopicTemplate(DEFAULT_TOPIC),

@@ -17,11 +17,25 @@ from odradek.endpoints import with_token_file
 from odradek_kafka.export_message import ExportMessage
 
 log = logging.getLogger(__name__)
-library_log = logging.getLogger(f"{__name__}.librdkafka")
 
 POLL_S = 0.2
 """Longest delay before the thread notices that the session is closed; reports wake it at once."""
 
+
+class LibraryLog:
+    """Takes the lines of librdkafka, each kind (``FAIL``, ``ERROR``) as that of a logger of its own.
+
+    These loggers are not the plugin's: the host bounds the lines of libraries, and librdkafka repeats one for
+    each attempt to connect.
+    """
+
+    def log(self, level: int, message: str, *arguments: object) -> None:
+        kind = str(arguments[0]) if arguments else "log"
+        logging.getLogger(f"librdkafka.{kind}").log(level, message, *arguments)
+
+
+library_log = LibraryLog()
+"""The ``logger`` of all clients."""
 Outcome: TypeAlias = KafkaError | None
 """Outcome of one message; None if a broker acknowledged it."""
 

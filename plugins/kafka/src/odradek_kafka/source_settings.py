@@ -67,6 +67,11 @@ class SourceSettings:
     bootstrap_servers: str | None = declare(
         SERVERS, ADDRESSES, None, "The cluster.", unset="none: nothing is read",
     )
+    command_config: str | None = declare(
+        "source.command.config", TEXT, None,
+        "File with `security.protocol`, `sasl.*` and `ssl.*` as Java clients have them, such as that of "
+        "`gateway.upstream.command.config`; what is below `source.client.` wins.", unset="none",
+    )
     topics: tuple[str, ...] = declare(
         "source.topics", Special(shape="list", read=topics), (DEFAULT_TOPIC,),
         "Names of topics; `__client_telemetry` of another host is one too.",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from confluent_kafka import Producer
 
 from odradek.plugin import PluginConfig
-from odradek.settings import Flag, declare, read_settings
+from odradek.settings import TEXT, Flag, declare, read_settings
 from odradek_kafka import kafka_settings
 from odradek_kafka.client_options import (
     DEFAULTS,
@@ -56,6 +56,11 @@ class WriterSettings:
     # fmt: off
     bootstrap_servers: str | None = declare(
         SERVERS, kafka_settings.SERVERS, None, "The cluster.", unset="none: the plugin does not write",
+    )
+    command_config: str | None = declare(
+        "telemetry.command.config", TEXT, None,
+        "File with `security.protocol`, `sasl.*` and `ssl.*` as Java clients have them, such as that of "
+        "`gateway.upstream.command.config`; what is below `telemetry.client.` wins.", unset="none",
     )
     topic_create: bool = declare(
         "telemetry.topic.create", Flag(), True,

@@ -77,7 +77,7 @@ def terminal_width() -> int:
     return max(LEAST_WIDTH, shutil.get_terminal_size((120, 24)).columns)
 
 
-@click.command("clients")
+@click.command("clients", epilog="\b\nExample:\n  odradek clients --bootstrap-server localhost:9092 orders-1")
 @reading_options
 @click.argument("client", required=False)
 @filter_option

@@ -38,7 +38,7 @@ LONGEST_STOP_S: Final = 4.0
 """The program ends after this time, whatever a thread is still waiting for."""
 
 
-@click.command("console")
+@click.command("console", epilog="\b\nExample:\n  odradek console --bootstrap-server localhost:9092")
 @reading_from("12h")
 @console_options
 @click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input, too.")

@@ -36,7 +36,11 @@ def plan_options(command: Command) -> Command:
     return cluster_options(command)
 
 
-@click.group("subscriptions")
+@click.group(
+    "subscriptions",
+    epilog="\b\nExample:\n  odradek subscriptions plan --bootstrap-server localhost:9092 \\\n"
+    "      --file subscriptions.toml",
+)
 def subscriptions() -> None:
     """Keep the subscriptions of a host or a Kafka cluster as a file wants them."""
 

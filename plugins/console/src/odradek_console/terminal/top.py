@@ -127,7 +127,7 @@ def picture(
     yield "s: next order   q: end"
 
 
-@click.command("top")
+@click.command("top", epilog="\b\nExample:\n  odradek top --bootstrap-server localhost:9092")
 @reading_options
 @filter_option
 @click.option(

@@ -78,7 +78,9 @@ def chosen(
     return exactly("client_instance_id", ids), lambda row: row.client_instance_id in ids
 
 
-@click.command("watch")
+@click.command(
+    "watch", epilog="\b\nExample:\n  odradek watch --bootstrap-server localhost:9092 --client-id orders"
+)
 @reading_options
 @click.option("--client-id", help="Watch the clients of this client id.")
 @click.option("--instance", help="Watch one client instance, by its id.")

@@ -9,7 +9,11 @@ from odradek_spark.cli.jobs import erase, replay, rewrite, verify
 from odradek_spark.cli.query import query
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExample:\n  odradek spark ingest --bootstrap-server localhost:9092 \\\n"
+    "      --dataset telemetry-tables",
+)
 def spark() -> None:
     """Client metrics as tables: ingest, maintain and query them."""
 
