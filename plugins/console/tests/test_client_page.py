@@ -113,7 +113,7 @@ def test_facts_finding_and_plots(pages: TestClient) -> None:
 
     assert "apache-kafka-java 4.3.0" in found
     assert '<a href="/runbook#slow-produce-requests">' in found
-    assert '<strong class="bad">6000 ms</strong>, where the threshold is &gt; 5000' in found
+    assert '<strong class="bad">6 s</strong>, where the threshold is &gt; 5 s' in found
     assert "threshold of slow-produce-requests" in found
     assert "median of its peers now" in found
     assert "style=" not in found

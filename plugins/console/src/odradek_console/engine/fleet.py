@@ -31,6 +31,8 @@ from odradek_console.engine.client_series import ClientSeries, ShapePlaces
 from odradek_console.engine.findings import Finding, Life, Made, findings_of, held
 from odradek_console.engine.groups import Groups
 from odradek_console.engine.heard import Heard
+from odradek_console.engine.identities import Identities
+from odradek_console.engine.lags import Lags
 from odradek_console.engine.libraries import DAY_MS, defects_of, library_of, silence_of, support_of
 from odradek_console.engine.owners import Owners
 from odradek_console.json_form import JsonRow
@@ -41,6 +43,8 @@ MUTED_MS: Final = 900_000
 """A client that was throttled is not lost for so long."""
 STORM: Final = "rebalance-storm"
 LOST: Final = "lost"
+OF_PUSHES: Final = frozenset({LOST, "silent"})
+"""Troubles of one way to know a client: as long as there is another way, they are none of the client."""
 LEAST_SCALE: Final = 0.01
 SHRINK: Final = 0.7
 SEARCH_MS: Final = 1_000
@@ -103,18 +107,24 @@ class Fleet:
         )
         self.clients: OrderedDict[bytes, Client] = OrderedDict()
         """By instance id, the one that pushed last at the end."""
+        self.identities = Identities()
+        self.lags = Lags()
+        """Of groups, which are no clients."""
         self.places = ShapePlaces()
         self.history_bytes = 0
         self.searched_ms = -SEARCH_MS
         """When all clients were live and none could be forgotten."""
         self.scale = 1.0
         """Part of their full length that histories have."""
-        self.groups = Groups(self.clients, self.series, lambda: self.counts.records)
+        self.groups = Groups(self.each_once, self.series, lambda: self.counts.records)
         self.heard: dict[str, Heard] = {}
         """By gateway or broker."""
 
     def add(self, record: TelemetryRecord) -> None:
         """Add a record of the topic. One that was added before changes nothing."""
+        if not record.is_of_client:
+            self.lags.add(record)
+            return
         before = self.engine.counts.repeated_records
         instance_id = record.payload.client_instance_id
         client = self.client_of(record)
@@ -135,6 +145,7 @@ class Fleet:
         entry.add(record)
         entry.heard = self.heard.setdefault(record_place(entry, record), Heard())
         entry.away_ms = entry.heard.push(instance_id, record.context.received_ms, entry.interval_ms)
+        self.identities.add(client)
         self.clients.move_to_end(instance_id)
         state = self.engine.clients.states.get(instance_id)
         if state is not None and record.payload.data:
@@ -173,7 +184,9 @@ class Fleet:
         return bool(found)
 
     def forget(self, instance_id: bytes) -> None:
-        self.history_bytes -= self.clients.pop(instance_id).history.held_bytes
+        client = self.clients.pop(instance_id)
+        self.identities.remove(client)
+        self.history_bytes -= client.history.held_bytes
         if instance_id in self.engine.clients.states:
             self.engine.clients.forget(instance_id)
 
@@ -191,6 +204,8 @@ class Fleet:
         if now_ms < entry.last_ms:
             return  # the clock of the host was set back: its rows stay in order
         history.add(now_ms, state, self.scale)
+        if entry.observed:
+            client.latency.add(state, self.places.of(state.shape), now_ms)
         self.history_bytes += history.held_bytes - before
         newest_ns = max(state.times[1::2], default=0)
         if newest_ns:
@@ -225,6 +240,9 @@ class Fleet:
     def told(self, client: Client, now_ms: int) -> list[Finding]:
         """Also what means something only if many have it."""
         found = self.going_on(client, now_ms)
+        known = {each.id for each in found} | OF_PUSHES
+        for part in self.identities.parts(client):
+            found += [each for each in self.going_on(part, now_ms) if each.id not in known]
         shown = {(each.id, each.labels): each for each in found if each.kind is not Kind.SHARED}
         for key, before in client.shown.items():
             ended_ms = before.ended_ms or now_ms
@@ -281,6 +299,10 @@ class Fleet:
         for client in waiting[:at_most]:
             self.findings(client, now_ms)
         return len(waiting) <= at_most
+
+    def each_once(self) -> list[Client]:
+        """The clients that have a row, each client once."""
+        return [each for each in self.clients.values() if self.identities.face(each) is each]
 
     def unchecked(self) -> list[Client]:
         """Clients that have pushed since their findings were asked for, the one that waits longest first."""

@@ -159,14 +159,12 @@ class TopicReader:
                 is_done = self.prepare(CHECKED_AT_ONCE, self.now_ms())
 
     def decoded(self, batch: Iterable[Received]) -> Iterable[TelemetryRecord]:
-        """The pushes of a batch, without records about groups; those of no host are counted."""
+        """The records of a batch; those of no host are counted."""
         for found in batch:
             try:
                 record = decoded(found, self.now_ms() + AHEAD_MS)
             except MalformedTelemetry:
                 self.fleet.counts.malformed_records += 1
-                continue
-            if not record.is_of_client:
                 continue
             topic_id = self.topic_id.hex() or self.topic
             record.position = Origin(topic_id, found.partition[1], found.record.offset)

@@ -13,6 +13,7 @@ from odradek.findings.presets import presets_for
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS
+from odradek_console.figures import SEEN
 from odradek_console.reading.told import Told
 from odradek_console.rows import ClientDetail, SeriesRow
 from odradek_console.text import label_text
@@ -159,6 +160,8 @@ class ClientPlots:
         Those of the largest values come first, in the order of their labels: so colors stay.
         """
         rows = self.series[metric]
+        own = [each for each in rows if each.source != SEEN]
+        rows = own or rows  # what is observed, too, is in the table of all series
         fewest = min(len(each.labels) for each in rows)
         found = [each for each in rows if len(each.labels) == fewest]
         found.sort(key=lambda each: -(each.value or 0.0))
