@@ -10,6 +10,7 @@ from typing import Final
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import ROLES
 from odradek.findings.hints import FINDINGS, SHARED
+from odradek.findings.node_names import node_name
 from odradek.findings.troubles import Kind
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import REFUSALS, ClientEntry, State
@@ -83,7 +84,7 @@ def lag_of(fleet: Fleet, entry: ClientEntry) -> Behind | None:
 
 
 def trouble_row(finding: Finding) -> TroubleRow:
-    broker = dict(finding.labels).get("node_id", "")
+    broker = node_name(dict(finding.labels).get("node_id", ""))
     return TroubleRow(
         id=finding.id, since_ms=finding.since_ms, broker=broker, is_shared=finding.kind is Kind.SHARED
     )
@@ -93,7 +94,7 @@ def brokers_of(series: ClientSeries | None) -> Iterator[str]:
     """The node ids in the series of a client."""
     places = series.places if series is not None else {}
     found = (dict(each.labels).get("node_id", "") for name in LATENCIES for each in places.get(name, ()))
-    return (each for each in found if each)
+    return (name for each in found if (name := node_name(each)).isdecimal())
 
 
 def error_name(code: int) -> str:

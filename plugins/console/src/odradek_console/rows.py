@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 
 from odradek_console.engine.client_entry import State
@@ -95,6 +96,11 @@ class ClientRow(JsonRow):
     brokers: tuple[str, ...]
     """The node ids of the brokers that it talks to."""
 
+    @property
+    def instance(self) -> bytes:
+        """The bytes of its instance id."""
+        return instance_of(self.client_instance_id)
+
     def figure(self, name: str) -> float | None:
         """The value of a figure; None if nobody tells it."""
         found = self.figures.get(name)
@@ -169,3 +175,11 @@ class Reading(JsonRow):
     scale: float
     """Part of their full length that histories have."""
     counts: dict[str, int]
+
+
+def instance_of(name: str) -> bytes:
+    """The client instance of an id as Kafka prints it; empty for other texts."""
+    try:
+        return base64.b64decode(name + "==", altchars=b"-_", validate=True)
+    except ValueError:
+        return b""

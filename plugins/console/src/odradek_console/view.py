@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -17,10 +16,12 @@ from odradek_console.engine.client_series import ShapeCounts
 from odradek_console.engine.fleet import Fleet, FleetLimits
 from odradek_console.engine.owners import Owners
 from odradek_console.figures import sparkline_of
+from odradek_console.group_pictures import GroupDetail, GroupRow, group_detail, group_rows
 from odradek_console.kept_rows import KeptRows
+from odradek_console.node_pictures import SuffererRow, sufferers
 from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
-from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline
+from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline, instance_of
 
 Made = TypeVar("Made")
 TOPIC: Final = "__client_telemetry"
@@ -120,6 +121,23 @@ class View:
             found = {each.entry.key: sparkline_of(self.fleet, each, now_ms) for each in clients}
         return {key: each for key, each in found.items() if each is not None}
 
+    def groups(self) -> list[GroupRow]:
+        """The consumer groups, by name."""
+        rows = self.clients()
+        with self.lock:
+            return list(group_rows(self.fleet, rows, self.now_ms()))
+
+    def group(self, name: str) -> GroupDetail | None:
+        """A consumer group in full; None if nobody knows it."""
+        rows = self.clients()
+        with self.lock:
+            return group_detail(self.fleet, name, rows, self.now_ms())
+
+    def sufferers(self) -> list[SuffererRow]:
+        """The clients that are not gone, by the brokers that they talk to."""
+        rows = {row.client_instance_id: row for row in self.clients() if row.state is not State.GONE}
+        return self.in_turns(lambda some: sufferers(self.fleet, some, rows))
+
     def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
         """A client in full.
 
@@ -177,11 +195,3 @@ class View:
                 scale=self.fleet.scale,
                 counts=self.fleet.counts.to_json(),
             )
-
-
-def instance_of(name: str) -> bytes:
-    """The client instance of an id as Kafka prints it; empty for other texts."""
-    try:
-        return base64.b64decode(name + "==", altchars=b"-_", validate=True)
-    except ValueError:
-        return b""

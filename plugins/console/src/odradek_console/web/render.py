@@ -24,6 +24,8 @@ from odradek_console.web.users import User
 FOLDER: Final = Path(__file__).parent
 NAVIGATION: Final = (
     ("/", "Clients"),
+    ("/groups", "Groups"),
+    ("/nodes", "Nodes"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
 from odradek_console.json_form import JsonRow
+from odradek_console.text import readable
 
 Row = TypeVar("Row", bound=JsonRow)
 Value = str | int | float | bool | None | tuple[str, ...]
@@ -281,6 +282,13 @@ class Table(Generic[Row]):
         values = [each.value for each in self.columns]
         writer.writerows([exported(value(row)) for value in values] for row in rows)
         return found.getvalue()
+
+
+def measure(id: str, heading: str, unit: str, value: Callable[[Row], float | None]) -> Column[Row]:  # noqa: A002
+    """The column of a number with a unit."""
+    return Column(
+        id=id, heading=heading, value=value, text=lambda row: readable(value(row), unit), number=True
+    )
 
 
 def whole(control: Mapping[str, str], name: str, default: int, most: int) -> int:

@@ -59,9 +59,9 @@ COUNTS: Final[Sequence[tuple[str, str, Callable[[ClientRow], Value]]]] = (
 )
 
 
-def min_rank(row: ClientRow) -> int:
-    """The rank of its worst finding: 0 for the worst of all."""
-    return min((RANKS.get(each, len(RANKS)) for each in row.findings), default=len(RANKS))
+def worst_rank(row: ClientRow) -> int:
+    """The rank of its worst finding, also of one that a cause explains: 0 for the worst of all."""
+    return min((RANKS.get(each.id, len(RANKS)) for each in row.troubles), default=len(RANKS))
 
 
 def number(name: str, heading: str) -> Column[ClientRow]:
@@ -100,9 +100,7 @@ def in_state(state: State) -> Summary[ClientRow]:
 
 def worst(rows: Sequence[ClientRow]) -> str:
     """The worst finding of some clients; empty if they are well."""
-    found = [
-        name for row in rows for name in (*[each.partition(":")[0] for each in row.causes], *row.findings)
-    ]
+    found = [each.id for row in rows for each in row.troubles if not each.is_shared]
     return min(found, key=lambda each: RANKS.get(each, len(RANKS)), default="")
 
 
@@ -133,7 +131,7 @@ CLIENTS: Final[Table[ClientRow]] = Table(
             heading="Findings",
             value=lambda row: row.findings,
             text=lambda row: ", ".join((*row.causes, *row.findings)),
-            by=lambda row: (len(row.findings) + len(row.causes), -min_rank(row)),
+            by=lambda row: (-worst_rank(row), len(row.troubles)),
             groups=True,
         ),
         *(number(name, heading) for name, heading in FIGURES.items()),
