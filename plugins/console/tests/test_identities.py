@@ -166,6 +166,19 @@ def test_a_gateway_that_ends_makes_no_client_silent(scene: Scene) -> None:
     assert (str(row.state), row.findings) == ("live", ())
 
 
+def test_a_client_that_has_fallen_silent_has_no_figures(scene: Scene) -> None:
+    for at_s in (60, 120):
+        scene.push(at_s)
+        scene.see(at_s)
+    live = set(scene.rows()[0].figures)
+    for at_s in range(120, 1_000, 60):
+        scene.push(at_s, instance=B, client_id="other")
+    silent = scene.rows()[0]
+
+    assert live == {"records", "bytes"}
+    assert (str(silent.state), silent.figures) == ("silent", {})
+
+
 def test_a_row_is_made_again_after_either(scene: Scene) -> None:
     scene.push(60)
     scene.see(60)

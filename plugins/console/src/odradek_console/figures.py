@@ -10,6 +10,7 @@ from odradek.findings.client_metrics import PREFIX
 from odradek.findings.incidents import OBSERVED
 from odradek.findings.troubles import CONSUMER, FETCH, PRODUCER
 from odradek_console.engine.client import Client
+from odradek_console.engine.client_entry import State
 from odradek_console.engine.client_series import ClientSeries, Place
 from odradek_console.engine.fleet import Fleet
 from odradek_console.engine.lags import GROUP, Behind
@@ -95,13 +96,13 @@ WORST: Final = frozenset({"latency", "throttled"})
 """Of several series the largest value counts, not the sum."""
 
 
-def figures_of(fleet: Fleet, client: Client) -> dict[str, Figure]:
-    """The figures of a client, by id: what it pushes itself, else what was observed of it."""
+def figures_of(fleet: Fleet, client: Client, now_ms: int) -> dict[str, Figure]:
+    """The figures of a client now, by id: what it pushes itself, else what is observed of it."""
     distrusted = {
         name for each in defects_of(client.entry.software, client.entry.version) for name in each.wrong
     }
     found: dict[str, Figure] = {}
-    tellers = tellers_of(fleet, client)
+    tellers = [each for each in tellers_of(fleet, client) if fleet.state(each[0], now_ms) is State.LIVE]
     for name, sources in SOURCES.items():
         trusted = [each for each in sources if each.metric not in distrusted]
         told = [figure for each in tellers if (figure := told_by(*each, trusted, name)) is not None]

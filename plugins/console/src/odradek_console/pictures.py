@@ -55,7 +55,7 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         state=fleet.state(client, now_ms),
         observed=entry.observed,
         sources=tuple(dict.fromkeys(SEEN if each.entry.observed else PUSHED for each in (client, *parts))),
-        figures=with_lag(figures_of(fleet, client), lag_of(fleet, entry)),
+        figures=with_lag(figures_of(fleet, client, now_ms), lag_of(fleet, entry)),
         source=entry.source,
         first_ms=entry.first_ms,
         last_ms=entry.last_ms,

@@ -10,6 +10,7 @@ from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import CONCERNS, ROLES, Chart, Concern, differing_words
 from odradek.findings.hints import FINDINGS
 from odradek.findings.presets import presets_for
+from odradek_console.engine.client_entry import State
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS
@@ -41,6 +42,8 @@ SHOWN: Final = (
     ),
 )
 """The table of all concerns, and what gateways tell of clients that push nothing."""
+ENOUGH: Final = 3
+"""A client that has pushed so often has pushed all that it has."""
 TROUBLES: Final = {each.id: each for each in FINDINGS}
 EVIDENCE_MS: Final = 60_000
 """The least time that a plot of evidence spans."""
@@ -63,6 +66,12 @@ class Group:
 
     title: str
     panels: tuple[Shown, ...]
+
+
+def comes_seldom(metric: str) -> bool:
+    """Whether a metric has values only after something has happened."""
+    known = client_metrics().get(metric)
+    return known is None or known.rare
 
 
 def line_name(metric: str, drawn: tuple[str, ...]) -> str:
@@ -170,10 +179,16 @@ class ClientPlots:
     def reason(self, metrics: Sequence[str]) -> str:
         """Why a client has no values of a metric."""
         row = self.detail.row
+        if row.observed and not any(each.startswith(OBSERVED) for each in metrics):
+            return "not observed: only a client that pushes tells it"
         if not any(reports(row.software, row.version, each) for each in metrics):
             return "not reported by this library"
         if self.told is not None and not any(map(self.told.asks_for, metrics)):
             return f"not asked for (preset {', '.join(presets_for(metrics))})"
+        if row.state is State.GONE:
+            return "no values: the client is gone"
+        if row.pushes >= ENOUGH and not any(map(comes_seldom, metrics)):
+            return "not in its pushes so far"
         return "no values yet"
 
     def line(self, name: str, row: SeriesRow) -> Line:
