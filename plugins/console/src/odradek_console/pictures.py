@@ -77,6 +77,12 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
     )
 
 
+def worst_rank(row: ClientRow) -> int:
+    """The rank of the worst trouble of a client, also of one that a cause explains; notes come after them."""
+    healthy = len(RANKS) + (not row.notes)
+    return min((RANKS[each.id] for each in row.troubles if each.id in RANKS), default=healthy)
+
+
 def lag_of(fleet: Fleet, entry: ClientEntry) -> Behind | None:
     """The lag of a client, if that of its group or its partitions is measured."""
     address = entry.connections[-1].address if entry.connections else ""

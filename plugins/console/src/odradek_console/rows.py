@@ -97,6 +97,11 @@ class ClientRow(JsonRow):
     """The node ids of the brokers that it talks to."""
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """What explains its troubles, its findings, and its notes in brackets."""
+        return (*self.causes, *self.findings, *(f"({each})" for each in self.notes))
+
+    @property
     def instance(self) -> bytes:
         """The bytes of its instance id."""
         return instance_of(self.client_instance_id)

@@ -17,6 +17,7 @@ from rich.text import Text
 from odradek_console.engine.client_entry import State
 from odradek_console.engine.texts import printable
 from odradek_console.figures import NOT_PUSHED, marked
+from odradek_console.pictures import worst_rank
 from odradek_console.rows import ClientRow, Reading, Sparkline
 from odradek_console.terminal.clients import name, software
 from odradek_console.terminal.keys import Keys
@@ -60,7 +61,7 @@ def by(key: str, sign: int = -1) -> Callable[[ClientRow], tuple[float, str]]:
 
 
 SORTS: Final[dict[str, Callable[[ClientRow], tuple[float | str, str]]]] = {
-    "findings": lambda row: (-len(row.findings) - len(row.causes), row.client_id),
+    "findings": lambda row: (worst_rank(row), row.client_id),
     "records": by("records"),
     "bytes": by("bytes"),
     "latency": by("latency"),
@@ -110,11 +111,10 @@ def hour(each: Shown) -> str:
 
 
 def findings(row: ClientRow) -> str:
-    """Its causes and findings; its state if that matters more."""
-    found = [*row.causes, *row.findings]
+    """Its causes, findings and notes; its state if that matters more."""
     if row.state is State.LIVE:
-        return ", ".join(found)
-    return ", ".join([str(row.state), *[name for name in found if name != "silent"]])
+        return ", ".join(row.told)
+    return ", ".join([str(row.state), *[name for name in row.told if name != "silent"]])
 
 
 def picture(
@@ -129,7 +129,8 @@ def picture(
     counts = Counter(str(each.state) for each in rows)
     troubled = sum(bool(each.findings or each.causes) for each in rows)
     states = ", ".join(f"{counts[each]} {each}" for each in State if counts[each])
-    yield clipped(f"{counted(len(rows), 'client')}: {states}; {troubled} with findings; by {sort}", width)
+    told = [counted(len(rows), "client") + (f": {states}" if states else ""), f"{troubled} with findings"]
+    yield clipped("; ".join([*told, f"by {sort}"]), width)
     yield clipped(reading.problem, width)
     ordered = sorted(rows, key=SORTS[sort])
     room = height - 6

@@ -14,7 +14,7 @@ from odradek_console.causes import Cause
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import BYTES, FIGURES, NOT_PUSHED, RATE, RECORDS, marked
 from odradek_console.overview import overview_of
-from odradek_console.pictures import RANKS
+from odradek_console.pictures import RANKS, worst_rank
 from odradek_console.rows import ClientRow
 from odradek_console.text import readable
 from odradek_console.web.console import console_of
@@ -57,11 +57,6 @@ COUNTS: Final[Sequence[tuple[str, str, Callable[[ClientRow], Value]]]] = (
     ("first", "First push", lambda row: row.first_ms),
     ("last", "Last push", lambda row: row.last_ms),
 )
-
-
-def worst_rank(row: ClientRow) -> int:
-    """The rank of its worst finding, also of one that a cause explains: 0 for the worst of all."""
-    return min((RANKS.get(each.id, len(RANKS)) for each in row.troubles), default=len(RANKS))
 
 
 def number(name: str, heading: str) -> Column[ClientRow]:
@@ -130,8 +125,8 @@ CLIENTS: Final[Table[ClientRow]] = Table(
             id="findings",
             heading="Findings",
             value=lambda row: row.findings,
-            text=lambda row: ", ".join((*row.causes, *row.findings)),
-            by=lambda row: (-worst_rank(row), len(row.troubles)),
+            text=lambda row: ", ".join(row.told),
+            by=lambda row: -worst_rank(row),
             groups=True,
         ),
         *(number(name, heading) for name, heading in FIGURES.items()),
