@@ -70,7 +70,7 @@ def overview_of(
     changes.sort(key=lambda each: -each.time_ms)
     return Overview(
         states=Counter(str(row.state) for row in rows),
-        findings=Counter(name for row in there for name in row.findings).most_common(),
+        findings=Counter(name for row in rows for name in row.findings).most_common(),
         changes=changes[:MOST],
         worst=[each for name, title in MEASURES.items() if (each := worst_by(there, name, title)).clients],
     )

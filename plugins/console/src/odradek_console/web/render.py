@@ -78,7 +78,8 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 
 def picture(table: Table[Row], rows: Iterable[Row], state: State) -> dict[str, Any]:
     """A table as ``table.html`` shows it: one page of its rows."""
-    found = table.select(rows, state)
+    asked = table.as_usual(state)
+    found = table.select(rows, asked)
     first = (state.page - 1) * state.rows
     chosen = [] if state.group else found[first : first + state.rows]
     return {
@@ -93,8 +94,8 @@ def picture(table: Table[Row], rows: Iterable[Row], state: State) -> dict[str, A
         "note": "",
         "total": len(found),
         "first": first,
-        "csv": f"/{table.name}.csv{state.query(page=1)}",
-        "json": f"/api/v1/{table.name}{state.query()}",
+        "csv": f"/{table.name}.csv{asked.query(page=1)}",
+        "json": f"/api/v1/{table.name}{asked.query()}",
     }
 
 

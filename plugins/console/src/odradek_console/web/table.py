@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import translate
 from operator import ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar
@@ -143,7 +143,7 @@ class Table(Generic[Row]):
     summaries: Sequence[Summary[Row]] = ()
     """What is told of a group of rows, beside their number."""
     usual: tuple[tuple[str, str], ...] = ()
-    """Filters of columns that the URL does not filter by. Groups are of all rows."""
+    """Filters of a page for columns that its URL does not filter by. Groups are of all rows."""
 
     def column(self, name: str) -> Column[Row]:
         """A column by its id.
@@ -198,10 +198,7 @@ class Table(Generic[Row]):
     def select(self, rows: Iterable[Row], state: State) -> list[Row]:
         """The rows that pass all filters, in order; equal ones by the first column. All pages."""
         asked, words = self.searched(state.search)
-        filters = [*state.filters, *asked]
-        named = {name for name, _ in filters}
-        filters += [each for each in self.usual if each[0] not in named and not state.group]
-        tests = [passes(self.column(name), pattern) for name, pattern in filters]
+        tests = [passes(self.column(name), pattern) for name, pattern in (*state.filters, *asked)]
         if words:
             tests.append(self.contains(words))
         found = [row for row in rows if all(test(row) for test in tests)]
@@ -209,6 +206,12 @@ class Table(Generic[Row]):
         found.sort(key=lambda row: sort_key(first, row))
         found.sort(key=lambda row: sort_key(column, row), reverse=state.descending)
         return found
+
+    def as_usual(self, state: State) -> State:
+        """The state of a page, which leaves out what the URL does not ask for."""
+        named = {name for name, _ in (*state.filters, *self.searched(state.search)[0])}
+        more = [each for each in self.usual if each[0] not in named and not state.group]
+        return replace(state, filters=(*state.filters, *more))
 
     def searched(self, text: str) -> tuple[list[tuple[str, str]], str]:
         """The filters in a search such as ``team:billing lag:>100 orders``, and its other words."""
