@@ -134,15 +134,17 @@ def test_a_client_that_has_left_and_came_back_without_telemetry_is_observed(scen
     ]
 
 
-def test_what_was_observed_goes_to_the_instance_after_a_restart(scene: Scene) -> None:
-    scene.push(60, terminating=True)
+@pytest.mark.parametrize("terminating", [True, False])
+def test_what_was_observed_goes_to_the_instance_after_a_restart(scene: Scene, *, terminating: bool) -> None:
+    scene.push(60, terminating=terminating)
     scene.see(60)
     scene.push(300, instance=B)
     scene.see(300)
 
-    rows = {each.client_instance_id: each.sources for each in scene.rows()}
+    before, after = scene.rows()
 
-    assert list(rows.values()) == [("pushed",), ("pushed", "observed")]
+    assert (before.sources, after.sources) == (("pushed",), ("pushed", "observed"))
+    assert "bytes" in after.figures
 
 
 def test_a_finding_of_what_was_observed_is_one_of_the_client(scene: Scene) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from odradek.temporality.clients import silence_ms
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import GONE_MS, ClientEntry
 
@@ -27,6 +28,10 @@ class Alike:
     """Those that were observed: one for each gateway or host."""
     main: Client | None = None
     """The one of those that push that what was observed belongs to."""
+
+    def owner(self, client: Client) -> Client | None:
+        """The client that pushes and that was observed as another instance; None if that is on its own."""
+        return self.main if self.main is not None and goes_on(self.main.entry, client.entry) else None
 
 
 class Identities:
@@ -47,7 +52,7 @@ class Identities:
             alike.seen[entry.instance_id] = client
             return
         alike.own[entry.instance_id] = client
-        if alike.main is None or not goes_on(alike.main.entry, entry):
+        if alike.main is None or not pushes_at(alike.main.entry, entry.last_ms):
             alike.main = client
 
     def remove(self, client: Client) -> None:
@@ -66,16 +71,13 @@ class Identities:
         """The client whose row tells of an instance: itself, unless another one is the same client."""
         entry = client.entry
         alike = self.found.get(client.identity)
-        if alike is None or not entry.observed or len(alike.own) + len(alike.seen) == 1:
+        if alike is None or not entry.observed:
             return client
-        if alike.main is not None and goes_on(alike.main.entry, entry):
-            return alike.main
-        left = [each for each in alike.seen.values() if not self.is_of_own(alike, each)]
+        owner = alike.owner(client)
+        if owner is not None:
+            return owner
+        left = [each for each in alike.seen.values() if alike.owner(each) is None]
         return next((each for each in left if not each.entry.terminated), left[-1])
-
-    def is_of_own(self, alike: Alike, client: Client) -> bool:
-        """Whether what was observed belongs to a client that pushes."""
-        return alike.main is not None and goes_on(alike.main.entry, client.entry)
 
     def parts(self, client: Client) -> Iterator[Client]:
         """What else tells of the client of a row, which is nothing for most."""
@@ -89,7 +91,7 @@ class Identities:
         """Whether what was observed is of this client only: no other one of its identity pushes now."""
         alike = self.found.get(client.identity)
         return alike is None or all(
-            each is client or not goes_on(each.entry, client.entry) for each in alike.own.values()
+            each is client or not pushes_at(each.entry, client.entry.last_ms) for each in alike.own.values()
         )
 
 
@@ -99,8 +101,13 @@ def identity_of(entry: ClientEntry) -> tuple[str, ...]:
     return entry.principal, entry.client_id, address, entry.software, entry.version
 
 
+def pushes_at(entry: ClientEntry, at_ms: int) -> bool:
+    """Whether a client pushes at a time, which is not long after its last push."""
+    return not entry.terminated and at_ms - entry.last_ms <= silence_ms(entry.interval_ms)
+
+
 def goes_on(main: ClientEntry, entry: ClientEntry) -> bool:
-    """Whether a client still pushed when another instance of its identity told something last."""
+    """Whether a client was not gone when another instance of its identity told something last."""
     if main.terminated:
         return entry.last_ms - main.last_ms <= SLACK * entry.interval_ms
     return entry.last_ms - main.last_ms <= max(GONE_MS, 4 * main.interval_ms)
