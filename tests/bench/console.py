@@ -17,7 +17,6 @@ from pathlib import Path
 from bench.console_fleet import INTERVAL_S, Pushes
 from bench.harness import REACHED, head, verdict
 from odradek_console.engine.fleet import Fleet
-from odradek_console.figures import figures_of
 from odradek_console.pictures import client_detail, client_row
 
 GOAL_MIB = 1024
@@ -62,7 +61,6 @@ def main() -> None:
             client_row(fleet, each, now_ms)
 
     first_s, again_s = timed(listed), timed(listed)
-    figures_s = timed(lambda: [figures_of(fleet.series(each)) for each in clients])
     one_s = timed(lambda: client_detail(fleet, clients[0], now_ms))
     used_mib = memory_mib() - before_mib
     print(f"{options.clients} clients x {options.series} series, {options.pushes} pushes each")
@@ -72,7 +70,6 @@ def main() -> None:
     print(f"  a push          {spent_s / max(1, pushes.offset - options.clients) * 1e6:8.0f} µs of CPU")
     print(f"  list, findings  {first_s * 1e3:8.0f} ms")
     print(f"  list again      {again_s * 1e3:8.0f} ms")
-    print(f"  figures of top  {figures_s * 1e3:8.0f} ms")
     print(f"  one in full     {one_s * 1e3:8.0f} ms")
     verdicts = verdict(used_mib, GOAL_MIB), verdict(again_s, GOAL_LIST_S), verdict(one_s, GOAL_ONE_S)
     if {*verdicts} != {REACHED}:

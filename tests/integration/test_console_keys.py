@@ -37,7 +37,7 @@ def test_keys_change_the_order_and_end_it(odradek_hosts: Callable[..., RunningHo
             try:
                 wait_until(lambda: shows(b"by findings"), lambda: seen, PATIENCE_S)
                 os.write(ours, b"s")
-                wait_until(lambda: shows(b"by rate"), lambda: seen, PATIENCE_S)
+                wait_until(lambda: shows(b"by records"), lambda: seen, PATIENCE_S)
                 os.write(ours, b"q")
                 wait_until(lambda: shows(b"") and process.poll() is not None, lambda: seen, PATIENCE_S)
             finally:

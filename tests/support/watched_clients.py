@@ -42,6 +42,7 @@ class WatchedClients:
             labels={"group_id": group} if group else {},
             terminating=connection.pop("terminating", False),
         )
+        record.observed = connection.pop("observed", False)
         record.push_interval_ms = int(interval_s * 1000)
         record.position = Origin(TOPIC, 0, self.next_offset)
         self.next_offset += 1

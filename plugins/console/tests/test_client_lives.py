@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 
+from odradek.findings.node_names import node_name
 from odradek_console.causes import Causes, told
 from odradek_console.engine.client_entry import State
 from odradek_console.pictures import client_row
@@ -87,7 +88,7 @@ def test_a_sick_life_has_one_finding(life: ClientLife) -> None:
 
     by_time = {at: found for at, found in lived(life) if at <= life.until_s}
 
-    assert set.union(*by_time.values()) == {(sick.many_of or sick.of, sick.id)}
+    assert set.union(*by_time.values()) == {(node_name(sick.many_of or sick.of), sick.id)}
     seen = [at for at, each in by_time.items() if each]
     assert sick.begins_s <= seen[0] <= sick.by_s
     assert all(by_time[at] for at in by_time if seen[0] <= at <= (sick.over_s or life.until_s) - 450)

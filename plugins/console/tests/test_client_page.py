@@ -113,7 +113,7 @@ def test_facts_finding_and_plots(pages: TestClient) -> None:
 
     assert "apache-kafka-java 4.3.0" in found
     assert '<a href="/runbook#slow-produce-requests">' in found
-    assert '<strong class="bad">6000 ms</strong>, where the threshold is &gt; 5000' in found
+    assert '<strong class="bad">6 s</strong>, where the threshold is &gt; 5 s' in found
     assert "threshold of slow-produce-requests" in found
     assert "median of its peers now" in found
     assert "style=" not in found
@@ -127,14 +127,19 @@ def test_a_time_without_pushes_is_a_gap(pages: TestClient) -> None:
     assert path.count("M") == 2
 
 
-def test_each_missing_value_has_a_reason(pages: TestClient) -> None:
+def test_each_missing_value_has_a_reason(pages: TestClient, cluster: FakeCluster) -> None:
     java = text_of(pages, "/clients/orders-1")
     librdkafka = text_of(pages, "/clients/a/b")
+    cluster.is_away = True
+    new = text_of(pages, "/clients/a/b")
 
     assert "Not asked for (preset producer)" in java  # bytes sent
-    assert "No values yet" in java  # request latency
+    assert "Not in its pushes so far" in java  # request latency
     assert 'data-name="average"' in java
-    assert "largest: no values yet" in java
+    assert "largest: not in its pushes" in java
+    assert "No values yet" not in java
+    assert "No values yet" in new  # it has pushed once
+    assert "gateway.observe" in librdkafka
     assert "Not reported by this library" in librdkafka  # records consumed
     assert "No subscription matches it, so it is told to push nothing." in librdkafka
 

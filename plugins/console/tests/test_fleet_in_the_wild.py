@@ -207,7 +207,7 @@ def test_a_text_of_a_client_does_not_steer_the_terminal(text: str) -> None:
     lines = [
         *listed([client_row(clients.fleet, client, ms(60))]),
         *described(detail, [], 80),
-        *client_lines(detail, {}, ms(60), 80),
+        *client_lines(detail, ms(60), 80),
     ]
 
     assert all(line.isprintable() for line in lines), [line for line in lines if not line.isprintable()]
@@ -273,7 +273,7 @@ def test_no_line_is_wider_than_the_terminal(clients: WatchedClients, width: int)
 
     lines = [
         *described(detail, ["a-subscription"] * 20, width),
-        *client_lines(detail, {}, ms(1980), width),
+        *client_lines(detail, ms(1980), width),
     ]
 
     assert detail.findings

@@ -38,6 +38,7 @@ def measured(clients: WatchedClients, at: float, data: bytes, *, terminating: bo
     record.source = LAG_SOURCE
     record.payload = dataclasses.replace(record.payload, data=data)
     clients.fleet.add(record)
+    clients.fleet.lags.read(ms(at))
 
 
 def watched(until_s: int = 300, **facts: str) -> WatchedClients:
@@ -91,16 +92,16 @@ def test_a_row_is_made_again_when_the_group_has_moved_or_is_gone() -> None:
     assert seen == [(), ("stalled",), ("stalled",), ()]
 
     measured(clients, 305, b"", terminating=True)
-    assert clients.fleet.lags.found == {}
+    assert clients.fleet.lags.told == {}
 
 
 def test_a_group_that_is_no_longer_measured_says_nothing() -> None:
     clients = watched(until_s=1_500)
     measured(clients, 300, payload(group_points(lag(Progress.STALLED, owner(0))), ms(300), "east"))
 
-    assert clients.findings(1_501, bytes(16)) == {}
     clients.fleet.expire(ms(1_501))
-    assert clients.fleet.lags.found == {}
+    assert clients.findings(1_501, bytes(16)) == {}
+    assert clients.fleet.lags.told == {}
 
 
 def test_bytes_that_are_no_metrics_are_passed_over() -> None:
@@ -108,4 +109,4 @@ def test_bytes_that_are_no_metrics_are_passed_over() -> None:
 
     measured(clients, 300, b"\xff\xff")
 
-    assert clients.fleet.lags.found == {}
+    assert clients.fleet.lags.told == {}

@@ -194,6 +194,7 @@ def row(metric: str, *points: tuple[int, float], **labels: str) -> SeriesRow:
         metric=metric,
         labels=tuple(labels.items()),
         kind="gauge",
+        source="pushed",
         unit="",
         help="",
         value=None,

@@ -35,6 +35,11 @@ from support.watched_clients import WatchedClients, level, ms, total
 REFUSED = {"sort": "nothing"}
 
 
+def named(path: str) -> str:
+    """A path of the document with names of what there is."""
+    return path.replace("{instance}", "orders-1").replace("{group}", "billing")
+
+
 def nowhere() -> AdminClient:
     raise AssertionError("the cluster is not asked")
 
@@ -107,6 +112,8 @@ def console() -> Console:
             second,
             total("producer.record.send.total", 5.0, second, second - 10),
             level("producer.request.latency.avg", 9.0, second),
+            level("producer.node.request.latency.avg", 9.0, second, node_id="1"),
+            group_id="billing",
         )
     found = make_console(view, nowhere, "localhost:9092", operator_access())
     found.now_ms = view.now_ms
@@ -143,7 +150,7 @@ def test_each_route_of_the_api_is_described(console: Console, document: dict[str
 
 def test_each_answer_fits_its_schema(browser: TestClient, document: dict[str, Any]) -> None:
     for path, methods in document["paths"].items():
-        answer = browser.get(path.replace("{instance}", "orders-1"))
+        answer = browser.get(named(path))
 
         assert answer.status_code == HTTPStatus.OK, path
         good = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
@@ -159,13 +166,13 @@ def test_each_parameter_is_taken_and_others_are_refused(
 ) -> None:
     values = {"integer": "1", "string": "x"}
     for path, methods in document["paths"].items():
-        named = [each for each in methods["get"].get("parameters", ()) if each["in"] == "query"]
-        for each in named:
+        queries = [each for each in methods["get"].get("parameters", ()) if each["in"] == "query"]
+        for each in queries:
             value = each["schema"].get("enum", [values[each["schema"]["type"]]])[0]
-            answer = browser.get(path.replace("{instance}", "orders-1"), params={each["name"]: value})
+            answer = browser.get(named(path), params={each["name"]: value})
             assert answer.status_code == HTTPStatus.OK, (path, each["name"])
-        if any(each["name"] == "sort" for each in named):
-            refused = browser.get(path.replace("{instance}", "orders-1"), params=REFUSED)
+        if any(each["name"] == "sort" for each in queries):
+            refused = browser.get(named(path), params=REFUSED)
             assert refused.status_code == HTTPStatus.BAD_REQUEST
             schema = document["components"]["schemas"]["Error"]
             assert misfits(refused.json(), schema) == []

@@ -21,7 +21,9 @@ def paths() -> set[str]:
     """The paths that answer GET, without those of CSV."""
     routes = [each for module in PAGES for each in module.routes if isinstance(each, Route)]
     found = {
-        each.path.replace("{instance:path}", INSTANCE) for each in routes if "GET" in (each.methods or ())
+        each.path.replace("{instance:path}", INSTANCE).replace("{group:path}", "{group}")
+        for each in routes
+        if "GET" in (each.methods or ())
     }
     return {each for each in found if not each.endswith(".csv")} - OTHERS
 

@@ -62,7 +62,9 @@ def test_a_group_is_no_client() -> None:
     of_group = of_group._replace(
         record=of_group.record._replace(headers=(*of_group.record.headers, ("source", b"lag")))
     )
-    reader = View(nowhere).reader
+    fleet = View(nowhere).fleet
 
-    assert [each.source for each in reader.decoded([of_group, received()])] == [None]
-    assert reader.fleet.counts.malformed_records == 0
+    for each in (of_group, received()):
+        fleet.add(decoded(each))
+
+    assert [each.entry.source for each in fleet.clients.values()] == [""]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
 import pytest
 
 from odradek_console.json_form import JsonRow
-from odradek_console.web.table import BadQuery, Column, Table
+from odradek_console.web.table import BadQuery, Column, Summary, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,9 @@ TABLE: Table[Animal] = Table(
     name="animals",
     sort="name",
     row=Animal,
+    summaries=(
+        Summary(id="most", heading="Most legs", value=lambda rows: max(row.legs or 0 for row in rows)),
+    ),
     columns=(
         Column(id="name", heading="Name", value=lambda row: row.name, link=lambda row: f"/{row.name}"),
         Column(id="legs", heading="Legs", value=lambda row: row.legs, number=True),
@@ -53,6 +56,10 @@ def names(query: str) -> list[str]:
         ("name=S*", []),
         ("q=S", ["snake", "spider"]),
         ("q=black", ["cat", "spider"]),
+        ("q=colors:white", ["cat"]),
+        ("q=legs:>3+S", ["spider"]),
+        ('q=name:"s*"', ["snake", "spider"]),
+        ("q=wings:2", []),
         ("colors=white", ["cat"]),
         ("colors=%3F*", ["cat", "spider"]),
         ("colors=%22%22", ["[x]*", "snake"]),
@@ -96,6 +103,16 @@ def test_a_query_that_makes_no_sense(query: str, words: str) -> None:
         names(query)
 
 
+def test_what_a_url_does_not_ask_for_is_filtered_as_usual() -> None:
+    table = replace(TABLE, usual=(("name", "!s*"),))
+    queries = ("", "legs=4", "name=snake", "q=name:*", "group=colors")
+
+    states = [table.as_usual(table.state(parse_qsl(each))) for each in queries]
+
+    found = [[row.name for row in table.select(ROWS, each)] for each in states]
+    assert found == [["[x]*", "cat"], ["cat"], ["snake"], names(""), names("")]
+
+
 @pytest.mark.parametrize(
     "query", ["", "name=s*&legs=%3E2", "q=s&sort=-legs&page=2&rows=7", "group=colors&name=%5B%5D%26%3D"]
 )
@@ -110,17 +127,18 @@ def test_each_group_links_to_its_rows() -> None:
 
     groups = TABLE.grouped(ROWS, state)
 
-    assert [(value, count) for value, count, _ in groups] == [("", 2), ("black", 2), ("white", 1)]
-    assert [len(names(query.removeprefix("?"))) for _, _, query in groups] == [2, 2, 1]
+    assert [(each.value, each.rows) for each in groups] == [("", 2), ("black", 2), ("white", 1)]
+    assert [len(names(each.link.removeprefix("?"))) for each in groups] == [2, 2, 1]
+    assert [each.summaries for each in groups] == [{"most": 2}, {"most": 8}, {"most": 4}]
 
 
 def test_a_group_of_wildcards_links_to_its_rows_only() -> None:
     rows = [Animal(name="a", legs=1, colors=(each,)) for each in ("*", "[a]", "!x", "?", "plain")]
     state = TABLE.state([("group", "colors")])
 
-    for value, _, query in TABLE.grouped(rows, state):
-        chosen = TABLE.select(rows, TABLE.state(parse_qsl(query.removeprefix("?"))))
-        assert [row.colors for row in chosen] == [(value,)]
+    for each in TABLE.grouped(rows, state):
+        chosen = TABLE.select(rows, TABLE.state(parse_qsl(each.link.removeprefix("?"))))
+        assert [row.colors for row in chosen] == [(each.value,)]
 
 
 def test_headings_turn_the_order_around() -> None:

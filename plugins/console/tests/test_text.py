@@ -14,6 +14,7 @@ from odradek_console.text import (
     clipped,
     counted,
     label_text,
+    readable,
     short,
     sparkline,
     table_lines,
@@ -94,3 +95,25 @@ def test_texts_are_cut_and_wrapped_to_a_width() -> None:
 
 def test_counts_of_things() -> None:
     assert [counted(number, "client") for number in (0, 1, 2)] == ["0 clients", "1 client", "2 clients"]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (12_000_000, "By/s", "12 MB/s"),
+        (999, "B", "999 B"),
+        (180_000, "ms", "3 min"),
+        (850, "ms", "850 ms"),
+        (7_100, "ms", "7.1 s"),
+        (7_200, "s", "2 h"),
+        (0.05, "share", "5 %"),
+        (0.031, "share of the time in poll()", "3.1 % of the time in poll()"),
+        (1_500, "records/s", "1500/s"),
+        (3, "{connection}", "3 connection"),
+        (3, "1", "3"),
+        (None, "ms", "-"),
+        (math.inf, "ms", "-"),
+    ],
+)
+def test_a_value_is_readable_with_its_unit(value: float | None, unit: str, text: str) -> None:
+    assert readable(value, unit) == text

@@ -73,4 +73,4 @@ def test_the_form_works_without_script(chromium: Browser, site: str) -> None:
         grouped = window.page.locator("td").all_inner_texts()
 
     assert sorted(found) == CLIENTS[:2]
-    assert grouped == ["User:ANONYMOUS", "2"]
+    assert grouped[:5] == ["User:ANONYMOUS", "2", "2", "0", "0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,20 @@ HIDE = """(hidden) => {
 }"""
 
 
+CLIENT = "/clients/orders-0"
+COUNT = re.compile(r"(\d+), one every")
+
+
 def pushes(window: Visit) -> int:
-    """The pushes of all clients in the table."""
-    return sum(int(text) for text in window.page.locator("td.pushes").all_inner_texts())
+    """The pushes of the client of the page."""
+    found = COUNT.search(window.page.locator("#facts").inner_text())
+    assert found is not None
+    return int(found[1])
 
 
 def test_updates_are_paused_and_resumed(chromium: Browser, site: str) -> None:
     with visit(chromium, site) as window:
-        window.open("/?state=live")
+        window.open(CLIENT)
         before = pushes(window)
         window.wait(lambda: pushes(window) > before, "an update")
         with window.page.expect_event("requestfailed", lambda request: "/events" in request.url):
@@ -46,7 +53,7 @@ def test_updates_are_paused_and_resumed(chromium: Browser, site: str) -> None:
 
 def test_a_summary_keeps_the_focus_and_stays_open(chromium: Browser, site: str) -> None:
     with visit(chromium, site) as window:
-        window.open("/clients/orders-0")
+        window.open(CLIENT)
         window.page.evaluate("document.getElementById('panels').dataset.first = 'yes'")
         window.page.locator("#panels summary").first.press("Enter")
         window.wait(lambda: window.page.locator("#panels[data-first]").count() == 0, "an update")
@@ -57,7 +64,7 @@ def test_a_summary_keeps_the_focus_and_stays_open(chromium: Browser, site: str) 
 
 def test_a_hidden_page_holds_no_connection(chromium: Browser, site: str) -> None:
     with visit(chromium, site) as window:
-        window.open("/?state=live")
+        window.open(CLIENT)
         with window.page.expect_event("requestfailed", lambda request: "/events" in request.url):
             window.page.evaluate(HIDE, True)
         before = pushes(window)
@@ -71,7 +78,7 @@ def test_a_page_says_that_the_console_is_away(chromium: Browser, watched_host: R
     with ExitStack() as running, visit(chromium, "") as window:
         port = free_port()
         window.site = running.enter_context(console_site(watched_host.bootstrap, clients=5, port=port))
-        window.open("/?state=live")
+        window.open(CLIENT)
         before = pushes(window)
         running.close()
         window.page.locator("#stale").wait_for(state="visible")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import ClientEntry, State
 from odradek_console.engine.fleet import Fleet
 from odradek_console.engine.groups import Group
-from odradek_console.pictures import client_row
+from odradek_console.engine.lags import Behind
+from odradek_console.figures import with_lag
+from odradek_console.pictures import client_row, lag_of
 from odradek_console.rows import ClientRow
 
 FORGOTTEN: Final = 1_000
@@ -29,6 +32,7 @@ class Kept(NamedTuple):
     """The partitions of the members of its group."""
     lag_changes: int
     """How often its group has changed."""
+    lag: Behind | None
 
 
 class KeptRows:
@@ -53,19 +57,34 @@ class KeptRows:
             if (
                 kept is None
                 or kept.entry is not entry
-                or kept.pushes != entry.pushes
+                or kept.pushes != self.pushes(client)
                 or not kept.begin_ms <= now_ms <= kept.end_ms
                 or kept.group is not partitions_of(groups, kept.row.group_id)
                 or kept.lag_changes != self.fleet.lags.changes[kept.row.group_id]
             ):
                 kept = self.kept[entry.instance_id] = self.made(client, now_ms)
+            elif kept.lag is not (lag := lag_of(self.fleet, entry)):
+                if lag is None:
+                    kept = self.made(client, now_ms)
+                else:
+                    row = replace(kept.row, figures=with_lag(kept.row.figures, lag))
+                    kept = kept._replace(row=row, lag=lag)
+                self.kept[entry.instance_id] = kept
             found.append(kept.row)
         return found
 
+    def pushes(self, client: Client) -> int:
+        """The records that a row was made of."""
+        return client.entry.pushes + sum(each.entry.pushes for each in self.fleet.identities.parts(client))
+
     def check(self, at_most: int, now_ms: int) -> bool:
         """Make rows of clients that have pushed, with their findings; whether all are done."""
+        self.fleet.lags.read(now_ms)
         waiting = self.fleet.unchecked()
-        self.rows(waiting[:at_most], now_ms)
+        faces = dict.fromkeys(self.fleet.identities.face(each) for each in waiting[:at_most])
+        self.rows(list(faces), now_ms)
+        for each in waiting[:at_most]:
+            each.entry.is_checked = True  # also those that several others are alike
         return len(waiting) <= at_most
 
     def made(self, client: Client, now_ms: int) -> Kept:
@@ -73,8 +92,16 @@ class KeptRows:
         row, entry = client_row(self.fleet, client, now_ms), client.entry
         group = partitions_of(self.fleet.groups.at(now_ms), row.group_id)
         # The findings of a silent client change with time.
-        end_ms = now_ms if row.state is State.SILENT else entry.changes_ms(now_ms)
-        return Kept(row, entry, entry.pushes, now_ms, end_ms, group, self.fleet.lags.changes[row.group_id])
+        told = (client, *self.fleet.identities.parts(client))
+        ends_ms = min(each.entry.changes_ms(now_ms) for each in told if each is client or lives(each, now_ms))
+        end_ms = now_ms if row.state is State.SILENT else ends_ms
+        changes, lag = self.fleet.lags.changes[row.group_id], lag_of(self.fleet, entry)
+        return Kept(row, entry, self.pushes(client), now_ms, end_ms, group, changes, lag)
+
+
+def lives(client: Client, now_ms: int) -> bool:
+    """Whether it pushes, or is observed."""
+    return client.entry.state(now_ms) is State.LIVE
 
 
 def partitions_of(groups: Mapping[str, Group], name: str) -> dict[bytes, float] | None:

@@ -10,16 +10,23 @@ from typing import Final
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import ROLES
 from odradek.findings.hints import FINDINGS, SHARED
+from odradek.findings.node_names import node_name
 from odradek.findings.troubles import Kind
 from odradek_console.engine.client import Client
-from odradek_console.engine.client_entry import REFUSALS, State
+from odradek_console.engine.client_entry import REFUSALS, ClientEntry, State
 from odradek_console.engine.client_series import ClientSeries, Place
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.fleet import Fleet
+from odradek_console.engine.lags import Behind
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import Point
+from odradek_console.figures import PUSHED, SEEN, figures_of, with_lag
 from odradek_console.rows import ClientDetail, ClientRow, ConnectionRow, SeriesRow, TroubleRow
 
+RANKS: Final = {
+    each.id: rank for rank, each in enumerate(sorted(FINDINGS, key=lambda each: each.kind != Kind.LOSS))
+}
+"""The worst findings first: losses."""
 LATENCIES: Final = tuple(metric for each in SHARED for metric in set(each.metrics.values()))
 """Metrics that clients tell by broker."""
 MOST_PEERS: Final = 100
@@ -30,7 +37,8 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
     entry = client.entry
     place = entry.connections[-1] if entry.connections else None
     group = entry.group_id
-    found = fleet.told(client, now_ms)
+    found = sorted(fleet.told(client, now_ms), key=lambda each: RANKS.get(each.id, len(RANKS)))
+    parts = list(fleet.identities.parts(client))
     return ClientRow(
         client_instance_id=entry.key,
         client_id=entry.client_id,
@@ -46,9 +54,13 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         gateway=entry.label("gateway"),
         state=fleet.state(client, now_ms),
         observed=entry.observed,
+        sources=tuple(dict.fromkeys(SEEN if each.entry.observed else PUSHED for each in (client, *parts))),
+        figures=with_lag(figures_of(fleet, client, now_ms), lag_of(fleet, entry)),
         source=entry.source,
         first_ms=entry.first_ms,
         last_ms=entry.last_ms,
+        connected_ms=place.since_ms if place else entry.first_ms,
+        before_node=entry.connections[-2].node_id if len(entry.connections) > 1 else -1,
         interval_ms=entry.interval_ms,
         subscription_id=entry.subscription_id,
         pushes=entry.pushes,
@@ -61,22 +73,34 @@ def client_row(fleet: Fleet, client: Client, now_ms: int) -> ClientRow:
         notes=tuple(dict.fromkeys(each.id for each in found if each.kind == Kind.NOTE)),
         causes=(),
         troubles=tuple(trouble_row(each) for each in found if each.kind != Kind.NOTE),
-        brokers=brokers_of(fleet.series(client)),
+        brokers=tuple(sorted({node for each in (client, *parts) for node in brokers_of(fleet.series(each))})),
     )
 
 
+def worst_rank(row: ClientRow) -> int:
+    """The rank of the worst trouble of a client, also of one that a cause explains; notes come after them."""
+    healthy = len(RANKS) + (not row.notes)
+    return min((RANKS[each.id] for each in row.troubles if each.id in RANKS), default=healthy)
+
+
+def lag_of(fleet: Fleet, entry: ClientEntry) -> Behind | None:
+    """The lag of a client, if that of its group or its partitions is measured."""
+    address = entry.connections[-1].address if entry.connections else ""
+    return fleet.lags.of_client(entry.client_id, address, entry.group_id, entry.label("group_member_id"))
+
+
 def trouble_row(finding: Finding) -> TroubleRow:
-    broker = dict(finding.labels).get("node_id", "")
+    broker = node_name(dict(finding.labels).get("node_id", ""))
     return TroubleRow(
         id=finding.id, since_ms=finding.since_ms, broker=broker, is_shared=finding.kind is Kind.SHARED
     )
 
 
-def brokers_of(series: ClientSeries | None) -> tuple[str, ...]:
+def brokers_of(series: ClientSeries | None) -> Iterator[str]:
     """The node ids in the series of a client."""
     places = series.places if series is not None else {}
-    found = {dict(each.labels).get("node_id", "") for name in LATENCIES for each in places.get(name, ())}
-    return tuple(sorted(each for each in found if each))
+    found = (dict(each.labels).get("node_id", "") for name in LATENCIES for each in places.get(name, ()))
+    return (name for each in found if (name := node_name(each)).isdecimal())
 
 
 def error_name(code: int) -> str:
@@ -88,19 +112,21 @@ def client_detail(fleet: Fleet, client: Client, now_ms: int, since_ms: int = 0) 
     """A client in full, with the points of its series from a time on."""
     entry = client.entry
     named = entry.client_id, entry.principal
+    parts = list(fleet.identities.parts(client))
     others = (
         client_row(fleet, each, now_ms)
         for each in reversed(fleet.clients.values())
-        if each is not client and (each.entry.client_id, each.entry.principal) == named
+        if each is not client and each not in parts and (each.entry.client_id, each.entry.principal) == named
     )
     return ClientDetail(
         row=client_row(fleet, client, now_ms),
         labels=entry.labels,
         connections=tuple(ConnectionRow(**each._asdict()) for each in reversed(entry.connections)),
+        parts=tuple(client_row(fleet, each, now_ms) for each in parts),
         others=tuple(islice(others, MOST_OTHERS)),
         findings=tuple(fleet.findings(client, now_ms)),
         ended=tuple(fleet.ended(client, now_ms)),
-        series=tuple(series_rows(fleet, client, now_ms, since_ms)),
+        series=tuple(row for each in (client, *parts) for row in series_rows(fleet, each, now_ms, since_ms)),
         not_reported=tuple(not_reported(client, fleet.series(client))),
         skew_ms=entry.skew_ms,
         gap_ms=entry.gap_ms,
@@ -126,6 +152,7 @@ def series_rows(fleet: Fleet, client: Client, now_ms: int, since_ms: int) -> Ite
                 metric=name,
                 labels=place.labels,
                 kind="counter" if series.is_counter(place) else "gauge",
+                source=SEEN if client.entry.observed else PUSHED,
                 unit=known.unit if known else "",
                 help=known.help if known else "",
                 value=points[-1][1] if points else value_of(series.last(place)),
@@ -147,6 +174,8 @@ def peers_of(fleet: Fleet, client: Client, now_ms: int) -> list[ClientSeries]:
             break
         entry = each.entry
         if entry.principal != principal or each is client or entry.state(now_ms) is not State.LIVE:
+            continue
+        if fleet.identities.face(each) in (client, fleet.identities.face(client)):
             continue
         series = fleet.series(each) if entry.app == app else None
         if series is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 
 from odradek_console.engine.client_entry import State
@@ -23,6 +24,29 @@ class TroubleRow(JsonRow):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(JsonRow):
+    """One of the few values of a client that matter most."""
+
+    value: float
+    unit: str
+    what: str
+    """Which one it is, such as ``p99``, ``max`` or ``avg`` of a latency."""
+    source: str
+    """Who tells it: ``pushed`` by the client, ``observed`` by a gateway or a host, ``measured`` as a lag."""
+    metric: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparkline(JsonRow):
+    """The last hour of a figure."""
+
+    figure: str
+    unit: str
+    values: tuple[float, ...]
+    """Means of steps of the same length, the newest last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow(JsonRow):
     """A client instance in a list."""
 
@@ -40,10 +64,19 @@ class ClientRow(JsonRow):
     gateway: str
     state: State
     observed: bool
+    """Whether it pushes nothing, and only gateways or hosts tell of it."""
+    sources: tuple[str, ...]
+    """Who tells of it: ``pushed``, ``observed``."""
+    figures: dict[str, Figure]
+    """By id: ``records``, ``bytes``, ``latency``, ``lag``, ``lag_s``, ``throttled``, ``idle``."""
     source: str
     """The plugin that brought its pushes to the host; empty if the client pushed there."""
     first_ms: int
     last_ms: int
+    connected_ms: int
+    """When its present connection pushed first."""
+    before_node: int
+    """The broker that it pushed to by the connection before; -1 if there was none."""
     interval_ms: int
     subscription_id: int
     pushes: int
@@ -53,7 +86,7 @@ class ClientRow(JsonRow):
     payload_bytes: int
     series: int
     findings: tuple[str, ...]
-    """Ids of its findings."""
+    """Ids of its findings, the worst one first."""
     notes: tuple[str, ...]
     """Ids of what is worth knowing, but no trouble."""
     causes: tuple[str, ...]
@@ -63,25 +96,20 @@ class ClientRow(JsonRow):
     brokers: tuple[str, ...]
     """The node ids of the brokers that it talks to."""
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What explains its troubles, its findings, and its notes in brackets."""
+        return (*self.causes, *self.findings, *(f"({each})" for each in self.notes))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure(JsonRow):
-    """One of the few values of a client that matter most."""
+    @property
+    def instance(self) -> bytes:
+        """The bytes of its instance id."""
+        return instance_of(self.client_instance_id)
 
-    id: str
-    """``rate``, ``latency``, ``idle`` or ``lag``."""
-    unit: str
-    value: float
-    points: tuple[float, ...]
-    """Its latest values, the newest last."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiguresRow(JsonRow):
-    """A client instance with its figures, by id."""
-
-    row: ClientRow
-    figures: dict[str, Figure]
+    def figure(self, name: str) -> float | None:
+        """The value of a figure; None if nobody tells it."""
+        found = self.figures.get(name)
+        return found.value if found is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +131,8 @@ class SeriesRow(JsonRow):
     labels: Labels
     kind: str
     """``counter`` or ``gauge``; the values of a counter are per second."""
+    source: str
+    """Who tells it: ``pushed``, ``observed``, or only ``tables`` that have older points."""
     unit: str
     help: str
     value: float | None
@@ -118,6 +148,8 @@ class ClientDetail(JsonRow):
     row: ClientRow
     labels: Labels
     connections: tuple[ConnectionRow, ...]
+    parts: tuple[ClientRow, ...]
+    """What gateways and hosts observe of it, each with its own figures."""
     others: tuple[ClientRow, ...]
     """Other instances of the same client id and principal, the newest first: its life before a restart."""
     findings: tuple[Finding, ...]
@@ -148,3 +180,11 @@ class Reading(JsonRow):
     scale: float
     """Part of their full length that histories have."""
     counts: dict[str, int]
+
+
+def instance_of(name: str) -> bytes:
+    """The client instance of an id as Kafka prints it; empty for other texts."""
+    try:
+        return base64.b64decode(name + "==", altchars=b"-_", validate=True)
+    except ValueError:
+        return b""

@@ -15,6 +15,8 @@ from odradek.findings.node_names import node_name
 NODE_KEYS: Final = ("node_id", "node.id")
 BARS: Final = "▁▂▃▄▅▆▇█"
 GAP: Final = "  "
+UNITS: Final = {"By": "B", "By/s": "B/s", "records/s": "/s", "records": "", "1/s": "/s", "1": ""}
+"""How units of metrics are written for people."""
 Row = TypeVar("Row")
 
 
@@ -112,6 +114,31 @@ def short(value: float | None) -> str:
     if 0 < abs(value) < 0.001:
         return "<0.001" if value > 0 else "-0.000"
     return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"
+
+
+def readable(value: float | None, unit: str) -> str:
+    """A value with a unit that a person reads at once: ``12 MB/s``, ``3 min``, ``5 %``; a dash for none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    unit = UNITS.get(unit, unit).replace("{", "").replace("}", "")
+    if unit in ("ms", "s"):
+        return duration(value / 1000 if unit == "ms" else value)
+    if unit.startswith("share"):
+        return f"{100 * value:.3g} %{unit.removeprefix('share')}"
+    if unit.startswith("B"):
+        for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+            if abs(value) >= limit:
+                return f"{value / limit:.3g} {prefix}{unit}"
+        return f"{value:.3g} {unit}"
+    return f"{short(value)}{unit}" if unit.startswith("/") else f"{short(value)} {unit}".strip()
+
+
+def duration(seconds: float) -> str:
+    """A duration in the unit that suits it."""
+    for limit, size, name in ((172_800, 86_400, "d"), (7_200, 3_600, "h"), (120, 60, "min"), (1, 1, "s")):
+        if abs(seconds) >= limit:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds * 1000:.3g} ms"
 
 
 def age(milliseconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,11 +15,13 @@ from odradek_console.engine.client_entry import Places, State
 from odradek_console.engine.client_series import ShapeCounts
 from odradek_console.engine.fleet import Fleet, FleetLimits
 from odradek_console.engine.owners import Owners
-from odradek_console.figures import figures_of
+from odradek_console.figures import sparkline_of
+from odradek_console.group_pictures import GroupDetail, GroupRow, group_detail, group_rows
 from odradek_console.kept_rows import KeptRows
+from odradek_console.node_pictures import SuffererRow, sufferers
 from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
-from odradek_console.rows import ClientDetail, ClientRow, FiguresRow, Reading
+from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline, instance_of
 
 Made = TypeVar("Made")
 TOPIC: Final = "__client_telemetry"
@@ -89,36 +90,53 @@ class View:
 
     def clients(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[ClientRow]:
         """The clients that are wanted, the one that pushed last at the end."""
-        now_ms = self.now_ms()
-        rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
-        return [row for row in told(rows, self.shared.at(rows, now_ms)) if wanted(row)]
+        return [row for row in self.rows_and_causes()[0] if wanted(row)]
 
     def causes(self) -> list[Cause]:
         """What explains the troubles of several clients, that of the most clients first."""
+        return self.rows_and_causes()[1]
+
+    def rows_and_causes(self) -> tuple[list[ClientRow], list[Cause]]:
+        """All clients, and what explains the troubles of several of them."""
         now_ms = self.now_ms()
-        return self.shared.at(self.in_turns(lambda some: self.rows.rows(some, now_ms)), now_ms)
+        rows = self.in_turns(lambda some: self.rows.rows(some, now_ms))
+        causes = self.shared.at(rows, now_ms)
+        return told(rows, causes), causes
 
     def in_turns(self, make: Callable[[Sequence[Client]], Iterable[Made]]) -> list[Made]:
         """The rows of all clients, made for some at a time, so that the reader and other pages can go on."""
         with self.lock:
-            clients = list(self.fleet.clients.values())
+            clients = self.fleet.each_once()
         found: list[Made] = []
         for begin in range(0, len(clients), AT_ONCE):
             with self.lock:
                 found += make(clients[begin : begin + AT_ONCE])
         return found
 
-    def figures(self, wanted: Callable[[ClientRow], bool] = lambda row: True) -> list[FiguresRow]:
-        """The clients that are wanted, each with the few values that matter most."""
-        rows = {row.client_instance_id: row for row in self.clients(wanted)}
+    def sparklines(self, instances: Collection[str]) -> dict[str, Sparkline]:
+        """The last hour of some clients, by instance id."""
+        now_ms = self.now_ms()
+        with self.lock:
+            clients = [each for key in instances if (each := self.fleet.clients.get(instance_of(key)))]
+            found = {each.entry.key: sparkline_of(self.fleet, each, now_ms) for each in clients}
+        return {key: each for key, each in found.items() if each is not None}
 
-        def make(clients: Sequence[Client]) -> Iterator[FiguresRow]:
-            for each in clients:
-                row = rows.get(each.entry.key)
-                if row is not None:
-                    yield FiguresRow(row=row, figures=figures_of(self.fleet.series(each)))
+    def groups(self) -> list[GroupRow]:
+        """The consumer groups, by name."""
+        rows = self.clients()
+        with self.lock:
+            return list(group_rows(self.fleet, rows, self.now_ms()))
 
-        return self.in_turns(make)
+    def group(self, name: str) -> GroupDetail | None:
+        """A consumer group in full; None if nobody knows it."""
+        rows = self.clients()
+        with self.lock:
+            return group_detail(self.fleet, name, rows, self.now_ms())
+
+    def sufferers(self) -> list[SuffererRow]:
+        """The clients that are not gone, by the brokers that they talk to."""
+        rows = {row.client_instance_id: row for row in self.clients() if row.state is not State.GONE}
+        return self.in_turns(lambda some: sufferers(self.fleet, some, rows))
 
     def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
         """A client in full.
@@ -139,8 +157,8 @@ class View:
         """The client of an instance id or a client id. The caller holds the lock."""
         exact = self.fleet.clients.get(instance_of(name))
         if exact is not None:
-            return exact
-        named = [each for each in reversed(self.fleet.clients.values()) if each.entry.client_id == name]
+            return self.fleet.identities.face(exact)
+        named = [each for each in reversed(self.fleet.each_once()) if each.entry.client_id == name]
         live = (each for each in named if each.entry.state(now_ms) is not State.GONE)
         return next(live, next(iter(named), None))
 
@@ -177,11 +195,3 @@ class View:
                 scale=self.fleet.scale,
                 counts=self.fleet.counts.to_json(),
             )
-
-
-def instance_of(name: str) -> bytes:
-    """The client instance of an id as Kafka prints it; empty for other texts."""
-    try:
-        return base64.b64decode(name + "==", altchars=b"-_", validate=True)
-    except ValueError:
-        return b""

@@ -29,10 +29,11 @@ LATEST_PUSHES: Final = 20
 """Positions of pushes that are kept, so that they can be read again."""
 TOO_LARGE: Final = 118
 """TELEMETRY_TOO_LARGE"""
+OTHER_SUBSCRIPTION: Final = 117
+"""UNKNOWN_SUBSCRIPTION_ID: how a client learns that its subscription has changed, and no refusal."""
 REFUSALS: Final = {
     87: "INVALID_RECORD",
     89: "THROTTLING_QUOTA_EXCEEDED",
-    117: "UNKNOWN_SUBSCRIPTION_ID",
     118: "TELEMETRY_TOO_LARGE",
 }
 LATE: Final = 1.75
@@ -172,7 +173,7 @@ class ClientEntry:
 
     def refuse(self, code: int, now_ms: int) -> None:
         self.oversize = self.oversize + 1 if code == TOO_LARGE else 0
-        if code:
+        if code and code != OTHER_SUBSCRIPTION:
             self.refused += 1
             self.last_error, self.last_error_ms = code, now_ms
 

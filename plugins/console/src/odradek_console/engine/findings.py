@@ -245,15 +245,14 @@ def of_lag(trouble: Trouble, metric: str, series: ClientSeries, life: Life) -> I
 
 
 def of_group(
-    measured: Mapping[str, Mapping[str, tuple[float, int]]], series: ClientSeries | None, life: Life
+    measured: Iterable[tuple[str, str, float, int]], series: ClientSeries | None, life: Life
 ) -> Iterator[Finding]:
     """The troubles of a client with its group's topics, as a host or a gateway measures them."""
-    for name, topics in measured.items():
+    for name, topic, lag, since_ms in measured:
         trouble = BY_ID[name]
         if series is not None and is_asked(trouble, series, life):
-            for topic, (lag, since_ms) in topics.items():
-                found = finding(trouble, trouble.metrics[JAVA], (("topic", topic),), lag, since_ms)
-                yield replace(found, detail=cause_of(series, series.fresh_ms(life.interval_ms)))
+            found = finding(trouble, trouble.metrics[JAVA], (("topic", topic),), lag, since_ms)
+            yield replace(found, detail=cause_of(series, series.fresh_ms(life.interval_ms)))
 
 
 def compared(trouble: Trouble, series: ClientSeries, group: Sequence[Place], life: Life) -> Values:

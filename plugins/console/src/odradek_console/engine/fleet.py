@@ -29,9 +29,10 @@ from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import ClientEntry, State
 from odradek_console.engine.client_series import ClientSeries, ShapePlaces
 from odradek_console.engine.findings import Finding, Life, Made, findings_of, held, of_group
-from odradek_console.engine.group_lags import TROUBLES, GroupLags
 from odradek_console.engine.groups import Groups
 from odradek_console.engine.heard import Heard
+from odradek_console.engine.identities import Identities
+from odradek_console.engine.lags import TROUBLES, Lags
 from odradek_console.engine.libraries import DAY_MS, defects_of, library_of, silence_of, support_of
 from odradek_console.engine.owners import Owners
 from odradek_console.json_form import JsonRow
@@ -42,6 +43,8 @@ MUTED_MS: Final = 900_000
 """A client that was throttled is not lost for so long."""
 STORM: Final = "rebalance-storm"
 LOST: Final = "lost"
+OF_PUSHES: Final = frozenset({LOST, "silent"})
+"""Troubles of one way to know a client: as long as there is another way, they are none of the client."""
 LEAST_SCALE: Final = 0.01
 SHRINK: Final = 0.7
 SEARCH_MS: Final = 1_000
@@ -104,14 +107,16 @@ class Fleet:
         )
         self.clients: OrderedDict[bytes, Client] = OrderedDict()
         """By instance id, the one that pushed last at the end."""
+        self.identities = Identities()
+        self.lags = Lags()
+        """Of groups, which are no clients."""
         self.places = ShapePlaces()
         self.history_bytes = 0
         self.searched_ms = -SEARCH_MS
         """When all clients were live and none could be forgotten."""
         self.scale = 1.0
         """Part of their full length that histories have."""
-        self.groups = Groups(self.clients, self.series, lambda: self.counts.records)
-        self.lags = GroupLags()
+        self.groups = Groups(self.each_once, self.series, lambda: self.counts.records)
         self.heard: dict[str, Heard] = {}
         """By gateway or broker."""
 
@@ -140,6 +145,7 @@ class Fleet:
         entry.add(record)
         entry.heard = self.heard.setdefault(record_place(entry, record), Heard())
         entry.away_ms = entry.heard.push(instance_id, record.context.received_ms, entry.interval_ms)
+        self.identities.add(client)
         self.clients.move_to_end(instance_id)
         state = self.engine.clients.states.get(instance_id)
         if state is not None and record.payload.data:
@@ -178,7 +184,9 @@ class Fleet:
         return bool(found)
 
     def forget(self, instance_id: bytes) -> None:
-        self.history_bytes -= self.clients.pop(instance_id).history.held_bytes
+        client = self.clients.pop(instance_id)
+        self.identities.remove(client)
+        self.history_bytes -= client.history.held_bytes
         if instance_id in self.engine.clients.states:
             self.engine.clients.forget(instance_id)
 
@@ -188,7 +196,7 @@ class Fleet:
             if now_ms - client.entry.last_ms <= self.limits.retain_ms:
                 break
             self.forget(instance_id)
-        self.lags.expire(now_ms)
+        self.lags.read(now_ms)
 
     def add_row(self, client: Client, state: ClientState, now_ms: int) -> None:
         """Add the values of a push to its client's history."""
@@ -197,6 +205,8 @@ class Fleet:
         if now_ms < entry.last_ms:
             return  # the clock of the host was set back: its rows stay in order
         history.add(now_ms, state, self.scale)
+        if entry.observed:
+            client.latency.add(state, self.places.of(state.shape), now_ms)
         self.history_bytes += history.held_bytes - before
         newest_ns = max(state.times[1::2], default=0)
         if newest_ns:
@@ -231,6 +241,9 @@ class Fleet:
     def told(self, client: Client, now_ms: int) -> list[Finding]:
         """Also what means something only if many have it."""
         found = self.going_on(client, now_ms)
+        known = {each.id for each in found} | OF_PUSHES
+        for part in self.identities.parts(client):
+            found += [each for each in self.going_on(part, now_ms) if each.id not in known]
         shown = {(each.id, each.labels): each for each in found if each.kind is not Kind.SHARED}
         for key, before in client.shown.items():
             ended_ms = before.ended_ms or now_ms
@@ -268,7 +281,8 @@ class Fleet:
             else 0
         )
         own = [each for each in client.found if each.id != STORM or each.value > explained]
-        measured = self.lags.of(entry, now_ms)
+        address = entry.connections[-1].address if entry.connections else ""
+        measured = self.lags.troubles(entry.group_id, (entry.client_id, address))
         if measured is not None:
             own = [each for each in own if each.id not in TROUBLES.values()]
             own += of_group(measured, self.series(client), life)
@@ -292,6 +306,10 @@ class Fleet:
         for client in waiting[:at_most]:
             self.findings(client, now_ms)
         return len(waiting) <= at_most
+
+    def each_once(self) -> list[Client]:
+        """The clients that have a row, each client once."""
+        return [each for each in self.clients.values() if self.identities.face(each) is each]
 
     def unchecked(self) -> list[Client]:
         """Clients that have pushed since their findings were asked for, the one that waits longest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,7 +39,7 @@ class Groups:
 
     def __init__(
         self,
-        clients: Mapping[bytes, Client],
+        clients: Callable[[], Iterable[Client]],
         series: Callable[[Client], ClientSeries | None],
         records: Callable[[], int],
     ) -> None:
@@ -55,7 +55,7 @@ class Groups:
         seen = now_ms // 1000, self.records()
         if self.seen != seen:
             before, self.seen, self.found = self.found, seen, {}
-            for client in self.clients.values():
+            for client in self.clients():
                 if client.entry.group_id:
                     self.add(client, now_ms)
             for name, group in self.found.items():

@@ -309,6 +309,7 @@ def rows(found: Buckets, step_ms: int) -> Iterator[SeriesRow]:
             metric=name,
             labels=labels_of_json(attrs),
             kind="counter" if is_counter else "gauge",
+            source="tables",
             unit=known.unit if known else "",
             help=known.help if known else "",
             value=points[-1][1] if points else None,

@@ -52,7 +52,7 @@ def columns(now_ms: int) -> list[Column[ClientRow]]:
         Column(
             heading="LAST", cell=lambda row: age(now_ms - row.last_ms), least=4, most=5, rank=2, right=True
         ),
-        Column(heading="FINDINGS", cell=told, least=16, most=60, rank=3),
+        Column(heading="FINDINGS", cell=lambda row: ", ".join(row.told), least=16, most=60, rank=3),
         Column(heading="SOFTWARE", cell=software, least=12, most=36, rank=4),
         Column(heading="PRINCIPAL", cell=lambda row: row.principal, least=10, most=24, rank=5),
         Column(heading="PUSHES", cell=lambda row: str(row.pushes), least=6, most=9, rank=6, right=True),
@@ -179,11 +179,6 @@ def fact(key: str, value: str, width: int) -> Iterator[str]:
     """A fact of a client, on as many lines as it needs; none if it is empty."""
     for number, line in enumerate(wrapped(value, width, FACT)):
         yield line if number else f"{key:<{FACT}}{line[FACT:]}"
-
-
-def told(row: ClientRow) -> str:
-    """The findings of a client, what explains others, and notes in brackets."""
-    return ", ".join((*row.causes, *row.findings, *(f"({each})" for each in row.notes)))
 
 
 def finding_lines(findings: Sequence[Finding], width: int, indent: int = 0) -> Iterator[str]:

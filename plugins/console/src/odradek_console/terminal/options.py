@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -120,9 +121,22 @@ reading_options = reading_from("1h")
 """Add the options of the topic to a command that looks at the present."""
 
 
-def parse_filters(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> Callable[[ClientRow], bool]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The filters of a command: all must match."""
+
+    patterns: tuple[tuple[str, str], ...]
+    """Field and pattern."""
+
+    @property
+    def fields(self) -> set[str]:
+        return {field for field, _ in self.patterns}
+
+    def __call__(self, row: ClientRow) -> bool:
+        return all(matches(row, field, pattern) for field, pattern in self.patterns)
+
+
+def parse_filters(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Wanted:
     """Read filters of rows: all must match."""
     parsed = []
     for text in values:
@@ -131,7 +145,7 @@ def parse_filters(
             known = ", ".join(FILTERS)
             raise click.BadParameter(f"expected FIELD=PATTERN with a field of {known}; found {text!r}")
         parsed.append((field, pattern))
-    return lambda row: all(matches(row, field, pattern) for field, pattern in parsed)
+    return Wanted(tuple(parsed))
 
 
 def matches(row: ClientRow, field: str, pattern: str) -> bool:

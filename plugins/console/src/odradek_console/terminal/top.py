@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +16,13 @@ from rich.text import Text
 
 from odradek_console.engine.client_entry import State
 from odradek_console.engine.texts import printable
-from odradek_console.rows import ClientRow, FiguresRow, Reading
+from odradek_console.figures import NOT_PUSHED, marked
+from odradek_console.pictures import worst_rank
+from odradek_console.rows import ClientRow, Reading, Sparkline
 from odradek_console.terminal.clients import name, software
 from odradek_console.terminal.keys import Keys
 from odradek_console.terminal.options import (
+    Wanted,
     connector,
     filter_option,
     milliseconds,
@@ -26,104 +30,118 @@ from odradek_console.terminal.options import (
     reading_options,
     show,
 )
-from odradek_console.text import Column, age, clipped, counted, short, sparkline, table_lines
+from odradek_console.text import Column, clipped, counted, sparkline, table_lines
 from odradek_console.view import View
 
 SPARK: Final = 12
 LEAST_WIDTH: Final = 60
 
 
-def figure(each: FiguresRow, key: str) -> float | None:
-    """The value of a figure; None if the client does not have it."""
-    found = each.figures.get(key)
-    return found.value if found is not None else None
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A client and its last hour."""
+
+    row: ClientRow
+    hour: Sparkline | None
 
 
-def largest(key: str) -> Callable[[FiguresRow], tuple[float, str]]:
-    """Sort by a figure, the largest first, clients without it at the end."""
+def by(key: str, sign: int = -1) -> Callable[[ClientRow], tuple[float, str]]:
+    """Sort by a figure, clients without it at the end.
 
-    def place(each: FiguresRow) -> tuple[float, str]:
-        value = figure(each, key)
-        return (float("inf") if value is None else -value), each.row.client_id
+    Args:
+        key: Its id.
+        sign: -1: the largest first; 1: the smallest first.
+    """
 
-    return place
-
-
-def smallest(key: str) -> Callable[[FiguresRow], tuple[float, str]]:
-    """Sort by a figure, the smallest first, clients without it at the end."""
-
-    def place(each: FiguresRow) -> tuple[float, str]:
-        value = figure(each, key)
-        return (float("inf") if value is None else value), each.row.client_id
+    def place(row: ClientRow) -> tuple[float, str]:
+        value = row.figure(key)
+        return (float("inf") if value is None else sign * value), row.client_id
 
     return place
 
 
-SORTS: Final[dict[str, Callable[[FiguresRow], tuple[float, str]]]] = {
-    "findings": lambda each: (-len(each.row.findings), each.row.client_id),
-    "rate": largest("rate"),
-    "latency": largest("latency"),
-    "lag": largest("lag"),
-    "idle": smallest("idle"),
-    "last": lambda each: (each.row.last_ms, each.row.client_id),
-    "client": lambda each: (0.0, each.row.client_id),
+SORTS: Final[dict[str, Callable[[ClientRow], tuple[float | str, str]]]] = {
+    "findings": lambda row: (worst_rank(row), row.client_id),
+    "records": by("records"),
+    "bytes": by("bytes"),
+    "latency": by("latency"),
+    "lag": by("lag"),
+    "lag_s": by("lag_s"),
+    "throttled": by("throttled"),
+    "idle": by("idle", 1),
+    "last": lambda row: (row.last_ms, row.client_id),
+    "client": lambda row: ("", row.client_id),
+    "state": lambda row: (str(row.state), row.client_id),
+    "app": lambda row: (row.app, row.client_id),
+    "team": lambda row: (row.owner, row.client_id),
+    "library": lambda row: (software(row), row.client_id),
 }
 
 
-def recent(each: FiguresRow) -> str:
-    """The recent values of the first figure that a client has."""
-    found = next(iter(each.figures.values()), None)
-    return sparkline(found.points, SPARK) if found is not None else ""
-
-
-def columns(now_ms: int) -> list[Column[FiguresRow]]:
+def columns() -> list[Column[Shown]]:
     """The columns of the table."""
 
-    def number(key: str) -> Callable[[FiguresRow], str]:
-        return lambda each: short(figure(each, key))
+    def number(heading: str, key: str, rank: int, least: int = 7) -> Column[Shown]:
+        def cell(each: Shown) -> str:
+            return marked(each.row.figures.get(key))
+
+        return Column(heading=heading, cell=cell, least=least, most=14, rank=rank, right=True)
 
     return [
-        Column(heading="CLIENT", cell=lambda each: name(each.row), least=14, most=32, rank=0),
-        Column(heading="FINDINGS", cell=findings, least=16, most=32, rank=1),
-        Column(heading="REC/S", cell=number("rate"), least=6, most=6, rank=2, right=True),
-        Column(heading="MS", cell=number("latency"), least=6, most=6, rank=3, right=True),
-        Column(heading="RECENT", cell=recent, least=SPARK, most=SPARK, rank=6),
-        Column(heading="LAG", cell=number("lag"), least=6, most=6, rank=5, right=True),
-        Column(heading="IDLE", cell=number("idle"), least=5, most=6, rank=7, right=True),
-        Column(
-            heading="LAST",
-            cell=lambda each: age(now_ms - each.row.last_ms),
-            least=4,
-            most=5,
-            rank=4,
-            right=True,
-        ),
-        Column(heading="SOFTWARE", cell=lambda each: software(each.row), least=14, most=32, rank=8),
+        Column(heading="CLIENT", cell=lambda each: name(each.row), least=12, most=32, rank=0),
+        Column(heading="STATE", cell=lambda each: str(each.row.state), least=6, most=6, rank=9),
+        Column(heading="FINDINGS", cell=lambda each: findings(each.row), least=14, most=32, rank=1),
+        number("RECORDS", "records", 2),
+        number("BYTES", "bytes", 6, 9),
+        number("LATENCY", "latency", 3, 11),
+        number("LAG", "lag", 4, 6),
+        number("BEHIND", "lag_s", 5, 9),
+        number("THROTTLED", "throttled", 8, 11),
+        number("IDLE", "idle", 7, 5),
+        Column(heading="LAST HOUR", cell=hour, least=SPARK, most=SPARK, rank=10, right=True),
+        Column(heading="APPLICATION", cell=lambda each: each.row.app, least=11, most=24, rank=11),
+        Column(heading="TEAM", cell=lambda each: each.row.owner, least=8, most=20, rank=12),
+        Column(heading="LIBRARY", cell=lambda each: software(each.row), least=14, most=32, rank=13),
     ]
 
 
-def findings(each: FiguresRow) -> str:
-    """Its findings; its state if that matters more."""
-    found = [*each.row.causes, *each.row.findings]
-    if each.row.state is State.LIVE:
-        return ", ".join(found)
-    return ", ".join([str(each.row.state), *[name for name in found if name != "silent"]])
+def hour(each: Shown) -> str:
+    """The last hour of the first figure that a client has."""
+    return sparkline(each.hour.values, SPARK) if each.hour is not None else ""
+
+
+def findings(row: ClientRow) -> str:
+    """Its causes, findings and notes; its state if that matters more."""
+    if row.state is State.LIVE:
+        return ", ".join(row.told)
+    return ", ".join([str(row.state), *[name for name in row.told if name != "silent"]])
 
 
 def picture(
-    rows: Sequence[FiguresRow], reading: Reading, sort: str, now_ms: int, size: tuple[int, int]
+    rows: Sequence[ClientRow],
+    hours: Callable[[Sequence[str]], Mapping[str, Sparkline]],
+    reading: Reading,
+    sort: str,
+    size: tuple[int, int],
 ) -> Iterator[str]:
     """The lines of the screen, no wider and no more than its size."""
-    width, height = max(LEAST_WIDTH, size[0]), max(6, size[1])
-    live = sum(each.row.state is State.LIVE for each in rows)
-    troubled = sum(bool(each.row.findings) for each in rows)
-    yield f"{counted(len(rows), 'client')}, {live} live, {troubled} with findings; sorted by {sort}"
+    width, height = max(LEAST_WIDTH, size[0]), max(7, size[1])
+    counts = Counter(str(each.state) for each in rows)
+    troubled = sum(bool(each.findings or each.causes) for each in rows)
+    states = ", ".join(f"{counts[each]} {each}" for each in State if counts[each])
+    told = [counted(len(rows), "client") + (f": {states}" if states else ""), f"{troubled} with findings"]
+    yield clipped("; ".join([*told, f"by {sort}"]), width)
     yield clipped(reading.problem, width)
     ordered = sorted(rows, key=SORTS[sort])
-    room = height - 5
-    yield from table_lines(columns(now_ms), ordered[:room], width)
+    room = height - 6
+    kept = hours([each.client_instance_id for each in ordered[:room]])
+    shown = [Shown(each, kept.get(each.client_instance_id)) for each in ordered[:room]]
+    yield from table_lines(columns(), shown, width)
     if len(ordered) > room:
         yield f"{len(ordered) - room} more"
+    yield clipped(
+        f"{NOT_PUSHED} not pushed: observed by a gateway or host, or the measured lag of groups", width
+    )
     yield "s: next order   q: end"
 
 
@@ -153,12 +171,12 @@ def top(
     topic: str,
     history_ms: int,
     owners: Path | None,
-    wanted: Callable[[ClientRow], bool],
+    wanted: Wanted,
     sort: str,
     interval_ms: int,
     once: bool,
 ) -> None:
-    """Show the clients that push telemetry, live, those with findings first.
+    """Show the clients, live, those with findings first; those that are gone only with --filter state=gone.
 
     Keys: s for the next order, q to end.
     """
@@ -181,7 +199,7 @@ def top(
                     sort = names[(names.index(sort) + 1) % len(names)]
 
 
-def lines_of(view: View, wanted: Callable[[ClientRow], bool], sort: str, size: tuple[int, int]) -> list[str]:
-    """The picture of now."""
-    now_ms = time.time_ns() // 1_000_000
-    return list(picture(view.figures(wanted), view.reading(), sort, now_ms, size))
+def lines_of(view: View, wanted: Wanted, sort: str, size: tuple[int, int]) -> list[str]:
+    """The picture of now, without clients that are gone unless they are asked for."""
+    rows = [each for each in view.clients(wanted) if each.state is not State.GONE or "state" in wanted.fields]
+    return list(picture(rows, view.sparklines, view.reading(), sort, size))

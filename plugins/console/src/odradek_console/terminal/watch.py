@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -18,11 +18,12 @@ from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
 from odradek.findings.client_metrics import PREFIX
 from odradek.findings.presets import PRESETS, prefixes_of
+from odradek_console.figures import marked
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
-from odradek_console.rows import ClientDetail, ClientRow, Figure
+from odradek_console.rows import ClientDetail, ClientRow
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
 from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options, show
-from odradek_console.text import age, clipped, counted, short, sparkline
+from odradek_console.text import age, clipped, counted, sparkline
 from odradek_console.view import View
 
 SPARK: Final = 20
@@ -199,26 +200,26 @@ def take_back(connect: Callable[[], AdminClient], lease: str) -> None:
 def watched(view: View, wanted: Callable[[ClientRow], bool]) -> Iterator[str]:
     """The clients as they are now, as lines."""
     now_ms, width = time.time_ns() // 1_000_000, terminal_width()
-    rows = [each for each in view.figures(wanted) if each.row.state != "gone"]
+    rows = [each for each in view.clients(wanted) if each.state != "gone"]
     yield ""
     yield f"{time.strftime('%H:%M:%S')}  {counted(len(rows), 'client')}"
     problem = view.reading().problem
     if problem:
         yield clipped(problem, width)
-    for each in sorted(rows, key=lambda each: (each.row.client_id, each.row.client_instance_id)):
-        detail = view.client(each.row.client_instance_id)
+    for each in sorted(rows, key=lambda each: (each.client_id, each.client_instance_id)):
+        detail = view.client(each.client_instance_id)
         if detail is not None:
-            yield from client_lines(detail, each.figures, now_ms, width)
+            yield from client_lines(detail, now_ms, width)
 
 
-def client_lines(
-    detail: ClientDetail, figures: Mapping[str, Figure], now_ms: int, width: int
-) -> Iterator[str]:
+def client_lines(detail: ClientDetail, now_ms: int, width: int) -> Iterator[str]:
     """A client with its figures and findings."""
     row = detail.row
     pushed = f"  pushed {age(now_ms - row.last_ms)} ago  {software(row)}"
     yield clipped(clipped(name(row), width // 2) + pushed, width)
-    for figure in figures.values():
-        value = f"  {figure.id:<8}{short(figure.value):>7} {figure.unit}"
-        yield f"{value:<{FIGURE}}  {sparkline(figure.points, min(SPARK, width - FIGURE - 2))}".rstrip()
+    points = {each.metric: [value for _, value in each.points] for each in detail.series}
+    for key, figure in row.figures.items():
+        value = f"  {key:<10}{marked(figure)}"
+        bars = sparkline(points.get(figure.metric, ()), min(SPARK, width - FIGURE - 2))
+        yield f"{value:<{FIGURE}}  {bars}".rstrip()
     yield from finding_lines(detail.findings, width, indent=2)

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import odradek
 from odradek.client.errors import ClientError
+from odradek_console.group_pictures import GroupDetail
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.pushes import Pushes
 from odradek_console.rows import Reading
@@ -28,9 +29,11 @@ from odradek_console.web.pages import (
     client,
     delivery,
     fleet,
+    groups,
     host,
     login,
     metrics,
+    nodes,
     pushes,
     quotas,
     runbook,
@@ -59,6 +62,8 @@ PAGES: Final = (
     pushes,
     watch,
     client,
+    groups,
+    nodes,
     runbook,
     subscriptions,
     quotas,
@@ -75,6 +80,9 @@ TABLES: Final[dict[str, Table[Any]]] = {
     for each in (
         fleet.CLIENTS,
         fleet.CAUSES,
+        groups.GROUPS,
+        nodes.NODES,
+        nodes.SUFFERERS,
         subscriptions.SUBSCRIPTIONS,
         subscriptions.CHANGES,
         quotas.QUOTAS,
@@ -88,6 +96,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
 OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
     CLIENT: ("A client by its instance id or client id", client.DescribedClient),
     f"{CLIENT}/pushes": ("The latest pushes of a client, decoded", Pushes),
+    "/api/v1/groups/{group}": ("A consumer group with its members and partitions", GroupDetail),
     "/api/v1/reading": ("How far the topic has been read", Reading),
 }
 """Paths of the API that are no tables."""

@@ -10,9 +10,11 @@ from odradek.findings.client_metrics import client_metrics
 from odradek.findings.concerns import CONCERNS, ROLES, Chart, Concern, differing_words
 from odradek.findings.hints import FINDINGS
 from odradek.findings.presets import presets_for
+from odradek_console.engine.client_entry import State
 from odradek_console.engine.findings import Finding
 from odradek_console.engine.libraries import reports
 from odradek_console.engine.series_history import LEVELS
+from odradek_console.figures import SEEN
 from odradek_console.reading.told import Told
 from odradek_console.rows import ClientDetail, SeriesRow
 from odradek_console.text import label_text
@@ -40,6 +42,8 @@ SHOWN: Final = (
     ),
 )
 """The table of all concerns, and what gateways tell of clients that push nothing."""
+ENOUGH: Final = 3
+"""A client that has pushed so often has pushed all that it has."""
 TROUBLES: Final = {each.id: each for each in FINDINGS}
 EVIDENCE_MS: Final = 60_000
 """The least time that a plot of evidence spans."""
@@ -62,6 +66,12 @@ class Group:
 
     title: str
     panels: tuple[Shown, ...]
+
+
+def comes_seldom(metric: str) -> bool:
+    """Whether a metric has values only after something has happened."""
+    known = client_metrics().get(metric)
+    return known is None or known.rare
 
 
 def line_name(metric: str, drawn: tuple[str, ...]) -> str:
@@ -159,6 +169,8 @@ class ClientPlots:
         Those of the largest values come first, in the order of their labels: so colors stay.
         """
         rows = self.series[metric]
+        own = [each for each in rows if each.source != SEEN]
+        rows = own or rows  # what is observed, too, is in the table of all series
         fewest = min(len(each.labels) for each in rows)
         found = [each for each in rows if len(each.labels) == fewest]
         found.sort(key=lambda each: -(each.value or 0.0))
@@ -167,10 +179,16 @@ class ClientPlots:
     def reason(self, metrics: Sequence[str]) -> str:
         """Why a client has no values of a metric."""
         row = self.detail.row
+        if row.observed and not any(each.startswith(OBSERVED) for each in metrics):
+            return "not observed: only a client that pushes tells it"
         if not any(reports(row.software, row.version, each) for each in metrics):
             return "not reported by this library"
         if self.told is not None and not any(map(self.told.asks_for, metrics)):
             return f"not asked for (preset {', '.join(presets_for(metrics))})"
+        if row.state is State.GONE:
+            return "no values: the client is gone"
+        if row.pushes >= ENOUGH and not any(map(comes_seldom, metrics)):
+            return "not in its pushes so far"
         return "no values yet"
 
     def line(self, name: str, row: SeriesRow) -> Line:

@@ -73,7 +73,8 @@ def table_operation(path: str, table: Table[Any]) -> dict[str, Any]:
     }
     counted = {
         "type": "object",
-        "properties": {"value": {"type": "string"}, "rows": {"type": "integer"}},
+        "properties": {"value": {"type": "string"}, "rows": {"type": "integer"}}
+        | {each.id: {"description": each.heading} for each in table.summaries},
         "required": ["value", "rows"],
     }
     groups = {

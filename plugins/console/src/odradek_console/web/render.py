@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from odradek.findings.hints import FINDINGS
 from odradek.findings.presets import PRESETS, metrics_text
-from odradek_console.text import age, label_text, short
+from odradek_console.text import age, label_text, readable, short, sparkline
 from odradek_console.web.access import csrf_field
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.table import Row, State, Table
@@ -23,7 +23,9 @@ from odradek_console.web.users import User
 
 FOLDER: Final = Path(__file__).parent
 NAVIGATION: Final = (
-    ("/", "Fleet"),
+    ("/", "Clients"),
+    ("/groups", "Groups"),
+    ("/nodes", "Nodes"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),
@@ -46,7 +48,9 @@ def environment() -> Environment:
         "age": age,
         "label_text": label_text,
         "metrics_text": metrics_text,
+        "readable": readable,
         "short": short,
+        "sparkline": sparkline,
         "utc": utc,
     }
     found.globals |= {"navigation": NAVIGATION, "presets": list(PRESETS), "questions": QUESTIONS}
@@ -74,19 +78,24 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 
 def picture(table: Table[Row], rows: Iterable[Row], state: State) -> dict[str, Any]:
     """A table as ``table.html`` shows it: one page of its rows."""
-    found = table.select(rows, state)
+    asked = table.as_usual(state)
+    found = table.select(rows, asked)
     first = (state.page - 1) * state.rows
+    chosen = [] if state.group else found[first : first + state.rows]
     return {
         "name": table.name,
         "state": state,
         "columns": table.columns,
         "headings": table.headings(state),
         "groups": table.grouped(found, state) if state.group else [],
-        "rows": [] if state.group else [table.cells(row) for row in found[first : first + state.rows]],
+        "summaries": table.summaries,
+        "chosen": chosen,
+        "rows": [table.cells(row) for row in chosen],
+        "note": "",
         "total": len(found),
         "first": first,
-        "csv": f"/{table.name}.csv{state.query(page=1)}",
-        "json": f"/api/v1/{table.name}{state.query()}",
+        "csv": f"/{table.name}.csv{asked.query(page=1)}",
+        "json": f"/api/v1/{table.name}{asked.query()}",
     }
 
 
@@ -94,7 +103,9 @@ def as_json(table: Table[Row], rows: Iterable[Row], state: State) -> JSONRespons
     """One page of the rows as JSON; or the groups, if the state has them."""
     found = table.select(rows, state)
     if state.group:
-        groups = [{"value": value, "rows": count} for value, count, _ in table.grouped(found, state)]
+        groups = [
+            {"value": each.value, "rows": each.rows, **each.summaries} for each in table.grouped(found, state)
+        ]
         return JSONResponse({"total": len(found), "group": state.group, "groups": groups})
     first = (state.page - 1) * state.rows
     shown = [row.to_json() for row in found[first : first + state.rows]]

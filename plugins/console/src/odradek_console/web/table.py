@@ -6,13 +6,14 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import translate
 from operator import ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
 from odradek_console.json_form import JsonRow
+from odradek_console.text import readable
 
 Row = TypeVar("Row", bound=JsonRow)
 Value = str | int | float | bool | None | tuple[str, ...]
@@ -27,6 +28,8 @@ LONGEST_FILTERS: Final = 1_000
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 EMPTY: Final = '""'
 """The pattern of an empty value: an empty field of a form is no filter."""
+WORD: Final = re.compile(r'(?<!\S)([\w-]+):("[^"]*"|\S+)')
+"""A filter in a search."""
 LITERAL: Final = "!!"
 """Prefix of a pattern for a text that begins with ``!``."""
 
@@ -54,6 +57,29 @@ class Column(Generic[Row]):
     """Whether the page shows it; filters and CSV have all columns."""
     by: Callable[[Row], Any] | None = None
     """The key to sort by; None: the value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Generic[Row]):
+    """A value of a group of rows."""
+
+    id: str
+    heading: str
+    value: Callable[[Sequence[Row]], Value]
+    text: Callable[[Any], str] = str
+    number: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Rows with the same value, as a page shows them."""
+
+    value: str
+    rows: int
+    link: str
+    """The query of its rows."""
+    summaries: Mapping[str, Value]
+    cells: Sequence[Cell]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +140,10 @@ class Table(Generic[Row]):
     """The default order, as in a URL."""
     row: type[JsonRow]
     """The rows' class."""
+    summaries: Sequence[Summary[Row]] = ()
+    """What is told of a group of rows, beside their number."""
+    usual: tuple[tuple[str, str], ...] = ()
+    """Filters of a page for columns that its URL does not filter by. Groups are of all rows."""
 
     def column(self, name: str) -> Column[Row]:
         """A column by its id.
@@ -167,14 +197,28 @@ class Table(Generic[Row]):
 
     def select(self, rows: Iterable[Row], state: State) -> list[Row]:
         """The rows that pass all filters, in order; equal ones by the first column. All pages."""
-        tests = [passes(self.column(name), pattern) for name, pattern in state.filters]
-        if state.search:
-            tests.append(self.contains(state.search))
+        asked, words = self.searched(state.search)
+        tests = [passes(self.column(name), pattern) for name, pattern in (*state.filters, *asked)]
+        if words:
+            tests.append(self.contains(words))
         found = [row for row in rows if all(test(row) for test in tests)]
         column, first = self.column(state.sort), self.columns[0]
         found.sort(key=lambda row: sort_key(first, row))
         found.sort(key=lambda row: sort_key(column, row), reverse=state.descending)
         return found
+
+    def as_usual(self, state: State) -> State:
+        """The state of a page, which leaves out what the URL does not ask for."""
+        named = {name for name, _ in (*state.filters, *self.searched(state.search)[0])}
+        more = [each for each in self.usual if each[0] not in named and not state.group]
+        return replace(state, filters=(*state.filters, *more))
+
+    def searched(self, text: str) -> tuple[list[tuple[str, str]], str]:
+        """The filters in a search such as ``team:billing lag:>100 orders``, and its other words."""
+        known = {each.id for each in self.columns}
+        filters = [(key, value.strip('"')) for key, value in WORD.findall(text) if key in known]
+        words = WORD.sub(lambda found: "" if found[1] in known else found[0], text)
+        return filters, " ".join(words.split())
 
     def contains(self, text: str) -> Callable[[Row], bool]:
         """A test: some column contains the text, in any case."""
@@ -206,18 +250,29 @@ class Table(Generic[Row]):
                 found.append(Heading(text=column.heading, link=link, order=order, number=column.number))
         return found
 
-    def grouped(self, rows: Iterable[Row], state: State) -> list[tuple[str, int, str]]:
-        """Each value of the column of groups, how many rows have it, and the query of these rows."""
+    def grouped(self, rows: Iterable[Row], state: State) -> list[Group]:
+        """The groups of rows by each value of a column, the largest one first."""
         column = self.column(state.group)
-        counts: dict[str, int] = {}
+        found: dict[str, list[Row]] = {}
         for row in rows:
             for each in texts(column.value(row)):
-                counts[each] = counts.get(each, 0) + 1
-        ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-        return [
-            (value, count, state.query(group="", page=1, filters=(*state.filters, (column.id, exact(value)))))
-            for value, count in ordered
-        ]
+                found.setdefault(each, []).append(row)
+        ordered = sorted(found.items(), key=lambda each: (-len(each[1]), each[0]))
+        return [self.group(column, value, of_value, state) for value, of_value in ordered]
+
+    def group(self, column: Column[Row], value: str, rows: Sequence[Row], state: State) -> Group:
+        """One group."""
+        values = {each.id: each.value(rows) for each in self.summaries}
+        return Group(
+            value=value,
+            rows=len(rows),
+            link=state.query(group="", page=1, filters=(*state.filters, (column.id, exact(value)))),
+            summaries=values,
+            cells=[
+                Cell(text=each.text(values[each.id]), number=each.number, kind=each.id)
+                for each in self.summaries
+            ],
+        )
 
     def csv(self, rows: Iterable[Row]) -> str:
         """The rows with all columns as CSV (RFC 4180), headed by ids.
@@ -230,6 +285,13 @@ class Table(Generic[Row]):
         values = [each.value for each in self.columns]
         writer.writerows([exported(value(row)) for value in values] for row in rows)
         return found.getvalue()
+
+
+def measure(id: str, heading: str, unit: str, value: Callable[[Row], float | None]) -> Column[Row]:  # noqa: A002
+    """The column of a number with a unit."""
+    return Column(
+        id=id, heading=heading, value=value, text=lambda row: readable(value(row), unit), number=True
+    )
 
 
 def whole(control: Mapping[str, str], name: str, default: int, most: int) -> int:

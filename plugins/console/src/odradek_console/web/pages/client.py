@@ -14,12 +14,13 @@ from starlette.routing import Route
 
 from odradek.client.errors import ClientError
 from odradek_console.engine.client_entry import State
+from odradek_console.figures import FIGURES, PUSHED, SEEN
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
 from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
-from odradek_console.text import age, label_text, short
+from odradek_console.text import age, label_text, readable
 from odradek_console.web.client_plots import ClientPlots, Window
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.render import as_csv, as_json, page, picture, utc
@@ -31,6 +32,12 @@ WINDOWS: Final = {"15m": 900_000, "2h": 7_200_000, "12h": 43_200_000}
 OLDER_WINDOWS: Final = {"24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
 """Those for which the tables of odradek-spark are needed."""
 THROTTLE: Final = "throttle.time"
+TOLD_BY: Final = {PUSHED: "its own pushes", SEEN: "a gateway or a host that observes it"}
+
+
+def unit_of(row: SeriesRow) -> str:
+    """The unit of its values: those of a counter are per second."""
+    return f"{row.unit}/s" if row.kind == "counter" and row.unit else row.unit
 
 
 SERIES: Final[Table[SeriesRow]] = Table(
@@ -41,24 +48,26 @@ SERIES: Final[Table[SeriesRow]] = Table(
         Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
         Column(id="labels", heading="Labels", value=lambda row: label_text(row.labels), groups=True),
         Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
+        Column(id="source", heading="Told by", value=lambda row: row.source, groups=True),
         Column(
             id="unit",
             heading="Unit",
-            value=lambda row: f"{row.unit}/s" if row.kind == "counter" and row.unit else row.unit,
+            value=lambda row: unit_of(row),
             groups=True,
+            shown=False,
         ),
         Column(
             id="value",
             heading="Value",
             value=lambda row: row.value,
-            text=lambda row: short(row.value),
+            text=lambda row: readable(row.value, unit_of(row)),
             number=True,
         ),
         Column(
             id="peers",
             heading="Peers",
             value=lambda row: row.peers,
-            text=lambda row: short(row.peers),
+            text=lambda row: readable(row.peers, unit_of(row)),
             number=True,
         ),
         Column(id="help", heading="Meaning", value=lambda row: row.help, shown=False),
@@ -174,6 +183,7 @@ def asked(console: Console, row: ClientRow) -> Answer:
 def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
     """The known facts about the client."""
     row = detail.row
+    sizes = [readable(each, "B") for each in (detail.last_bytes, detail.largest_bytes, row.payload_bytes)]
     found = {
         "Client id": row.client_id,
         "Instance": row.client_instance_id,
@@ -188,9 +198,10 @@ def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
         "Broker": str(row.node_id) if row.node_id >= 0 else "",
         "Cluster": row.cluster_id,
         "Gateway": row.gateway,
-        "Way in": row.source or ("observed by a gateway" if row.observed else ""),
+        "Told by": ", ".join(TOLD_BY[each] for each in row.sources),
+        "Way in": row.source,
         "Pushes": f"{row.pushes}, one every {age(row.interval_ms)}",
-        "Sizes": f"last {detail.last_bytes} bytes, largest {detail.largest_bytes}, all {row.payload_bytes}",
+        "Sizes": f"last {sizes[0]}, largest {sizes[1]}, all {sizes[2]}",
         "Gaps": f"{row.gaps}, {age(detail.gap_ms)} together" if row.gaps else "",
         "Refused": f"{row.refused}, last {row.last_error} at {utc(detail.last_error_ms)}"
         if row.refused
@@ -241,6 +252,7 @@ def described(
         detail=detail,
         row=detail.row,
         link=path,
+        figure_names=FIGURES,
         facts=facts(detail, console.now_ms()),
         findings=[
             (each, plots.evidence(number, each)) for number, each in enumerate(detail.findings, start=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -10,10 +11,20 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from odradek_console.causes import Cause
+from odradek_console.engine.client_entry import State
+from odradek_console.figures import BYTES, FIGURES, NOT_PUSHED, RATE, RECORDS, marked
+from odradek_console.overview import overview_of
+from odradek_console.pictures import RANKS, worst_rank
 from odradek_console.rows import ClientRow
+from odradek_console.text import readable
 from odradek_console.web.console import console_of
-from odradek_console.web.render import page, picture, table_routes, utc
-from odradek_console.web.table import Column, Table
+from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.table import Column, Summary, Table, Value
+
+NOTE: Final = (
+    f"{NOT_PUSHED} not pushed by the client: observed by a gateway or a host, or the measured lag of groups. "
+    "A latency is the 99th percentile (p99) if a gateway sees the client, else what its library reports."
+)
 
 
 def client_link(row: ClientRow) -> str:
@@ -21,10 +32,86 @@ def client_link(row: ClientRow) -> str:
     return f"/clients/{quote(row.client_instance_id, safe='')}"
 
 
+HIDDEN: Final[Sequence[tuple[str, str, Callable[[ClientRow], Value]]]] = (
+    ("group_id", "Group", lambda row: row.group_id),
+    ("principal", "Principal", lambda row: row.principal),
+    ("address", "Address", lambda row: row.address),
+    ("node", "Node", lambda row: row.brokers),
+    ("gateway", "Gateway", lambda row: row.gateway),
+    ("cluster_id", "Cluster", lambda row: row.cluster_id),
+    ("causes", "Causes", lambda row: row.causes),
+    ("notes", "Notes", lambda row: row.notes),
+    ("sources", "Told by", lambda row: row.sources),
+    ("source", "Way in", lambda row: row.source),
+    ("client_instance_id", "Instance", lambda row: row.client_instance_id),
+    ("last_error", "Last error", lambda row: row.last_error),
+)
+"""Columns of texts that the page does not show, but that can be searched, filtered and exported."""
+COUNTS: Final[Sequence[tuple[str, str, Callable[[ClientRow], Value]]]] = (
+    ("pushes", "Pushes", lambda row: row.pushes),
+    ("gaps", "Gaps", lambda row: row.gaps),
+    ("refused", "Refused", lambda row: row.refused),
+    ("payload_bytes", "Bytes of pushes", lambda row: row.payload_bytes),
+    ("series", "Series", lambda row: row.series),
+    ("interval_ms", "Interval", lambda row: row.interval_ms),
+    ("first", "First push", lambda row: row.first_ms),
+    ("last", "Last push", lambda row: row.last_ms),
+)
+
+
+def number(name: str, heading: str) -> Column[ClientRow]:
+    """The column of a figure."""
+    return Column(
+        id=name,
+        heading=heading,
+        value=lambda row: row.figure(name),
+        text=lambda row: marked(row.figures.get(name)),
+        number=True,
+    )
+
+
+def total(
+    name: str, unit: str, heading: str, unite: Callable[[list[float]], float] = sum
+) -> Summary[ClientRow]:
+    """A figure of several clients that are there."""
+
+    def value(rows: Sequence[ClientRow]) -> float | None:
+        values = [
+            each for row in rows if row.state is not State.GONE and (each := row.figure(name)) is not None
+        ]
+        return unite(values) if values else None
+
+    return Summary(id=name, heading=heading, value=value, text=lambda each: readable(each, unit))
+
+
+def in_state(state: State) -> Summary[ClientRow]:
+    """How many clients are in a state."""
+    return Summary(
+        id=str(state),
+        heading=str(state).capitalize(),
+        value=lambda rows: sum(row.state is state for row in rows),
+    )
+
+
+def worst(rows: Sequence[ClientRow]) -> str:
+    """The worst finding of some clients; empty if they are well."""
+    found = [each.id for row in rows for each in row.troubles if not each.is_shared]
+    return min(found, key=lambda each: RANKS.get(each, len(RANKS)), default="")
+
+
 CLIENTS: Final[Table[ClientRow]] = Table(
     name="clients",
     sort="-findings",
     row=ClientRow,
+    usual=(("state", "!gone"),),
+    summaries=(
+        *(in_state(each) for each in State),
+        Summary(id="worst", heading="Worst finding", value=worst, number=False),
+        total("records", RATE, "Records"),
+        total("bytes", BYTES, "Bytes"),
+        total("lag", RECORDS, "Lag"),
+        total("lag_s", "s", "Behind", max),
+    ),
     columns=(
         Column(
             id="client_id",
@@ -34,51 +121,31 @@ CLIENTS: Final[Table[ClientRow]] = Table(
             link=client_link,
         ),
         Column(id="state", heading="State", value=lambda row: str(row.state), groups=True),
-        Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
-        Column(id="causes", heading="Causes", value=lambda row: row.causes, groups=True),
-        Column(id="notes", heading="Notes", value=lambda row: row.notes, groups=True),
+        Column(
+            id="findings",
+            heading="Findings",
+            value=lambda row: row.findings,
+            text=lambda row: ", ".join(row.told),
+            by=lambda row: -worst_rank(row),
+            groups=True,
+        ),
+        *(number(name, heading) for name, heading in FIGURES.items()),
+        Column(id="app", heading="Application", value=lambda row: row.app, groups=True),
+        Column(id="owner", heading="Team", value=lambda row: row.owner, groups=True),
         Column(
             id="software",
             heading="Library",
             value=lambda row: f"{row.software} {row.version}".strip(),
             groups=True,
         ),
-        Column(id="principal", heading="Principal", value=lambda row: row.principal, groups=True),
-        Column(id="app", heading="Application", value=lambda row: row.app, groups=True),
-        Column(id="owner", heading="Team", value=lambda row: row.owner, groups=True),
-        Column(id="group_id", heading="Group", value=lambda row: row.group_id, groups=True),
-        Column(id="address", heading="Address", value=lambda row: row.address, groups=True),
-        Column(id="pushes", heading="Pushes", value=lambda row: row.pushes, number=True),
-        Column(
-            id="last",
-            heading="Last push",
-            value=lambda row: row.last_ms,
-            text=lambda row: utc(row.last_ms)[11:19],
-            number=True,
+        *(
+            Column(id=name, heading=heading, value=value, groups=True, shown=False)
+            for name, heading, value in HIDDEN
         ),
-        Column(
-            id="client_instance_id",
-            heading="Instance",
-            value=lambda row: row.client_instance_id,
-            shown=False,
+        *(
+            Column(id=name, heading=heading, value=value, number=True, shown=False)
+            for name, heading, value in COUNTS
         ),
-        Column(id="gateway", heading="Gateway", value=lambda row: row.gateway, groups=True, shown=False),
-        Column(id="node_id", heading="Broker", value=lambda row: row.node_id, groups=True, shown=False),
-        Column(
-            id="cluster_id", heading="Cluster", value=lambda row: row.cluster_id, groups=True, shown=False
-        ),
-        Column(id="source", heading="Way in", value=lambda row: row.source, groups=True, shown=False),
-        Column(id="gaps", heading="Gaps", value=lambda row: row.gaps, number=True, shown=False),
-        Column(id="refused", heading="Refused", value=lambda row: row.refused, number=True, shown=False),
-        Column(id="last_error", heading="Last error", value=lambda row: row.last_error, shown=False),
-        Column(
-            id="payload_bytes", heading="Bytes", value=lambda row: row.payload_bytes, number=True, shown=False
-        ),
-        Column(id="series", heading="Series", value=lambda row: row.series, number=True, shown=False),
-        Column(
-            id="interval_ms", heading="Interval", value=lambda row: row.interval_ms, number=True, shown=False
-        ),
-        Column(id="first", heading="First push", value=lambda row: row.first_ms, number=True, shown=False),
     ),
 )
 
@@ -100,17 +167,20 @@ CAUSES: Final[Table[Cause]] = Table(
 
 
 def fleet(request: Request) -> Response:
-    """The causes, then the clients, those with findings first."""
+    """The overview, then the clients, those with findings first."""
+    console = console_of(request)
     state = CLIENTS.state(request.query_params.multi_items())
-    rows = console_of(request).view.clients()
-    causes = dict.fromkeys(cause for row in rows for cause in row.causes)
-    counts = {
-        "clients": len(rows),
-        "live": sum(row.state == "live" for row in rows),
-        "silent": sum(row.state == "silent" for row in rows),
-        "with findings": sum(bool(row.findings) for row in rows),
-    }
-    return page(request, "fleet.html", table=picture(CLIENTS, rows, state), counts=counts, causes=causes)
+    rows, causes = console.view.rows_and_causes()
+    table = picture(CLIENTS, rows, state)
+    return page(
+        request,
+        "fleet.html",
+        table=table | {"note": NOTE},
+        overview=overview_of(rows, console.history.changes(), console.now_ms()),
+        causes=causes,
+        link=client_link,
+        hours=console.view.sparklines([row.client_instance_id for row in table["chosen"]]),
+    )
 
 
 routes = [

@@ -1,0 +1,137 @@
+"""The pages of consumer groups: members, assignment, lag by partition, and rebalances."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from odradek_console.group_pictures import GroupDetail, GroupRow, MemberRow, PartitionRow
+from odradek_console.web.console import console_of
+from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.table import Column, State, Table, measure
+
+
+def group_link(name: str) -> str:
+    """The page of a group."""
+    return f"/groups/{quote(name, safe='')}"
+
+
+def member_link(row: MemberRow) -> str:
+    """The page of a member, if its client is known."""
+    return f"/clients/{quote(row.client_instance_id, safe='')}" if row.client_instance_id else ""
+
+
+GROUPS: Final[Table[GroupRow]] = Table(
+    name="groups",
+    sort="-lag_s",
+    row=GroupRow,
+    columns=(
+        Column(
+            id="group_id",
+            heading="Group",
+            value=lambda row: row.group_id,
+            link=lambda row: group_link(row.group_id),
+        ),
+        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
+        Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
+        measure("lag", "Lag", "", lambda row: row.lag),
+        measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+        Column(id="progress", heading="Progress", value=lambda row: row.progress, groups=True),
+        Column(id="members", heading="Members", value=lambda row: row.members, number=True),
+        Column(id="live", heading="Live clients", value=lambda row: row.live, number=True),
+        Column(id="silent", heading="Silent", value=lambda row: row.silent, number=True),
+        Column(id="gone", heading="Gone", value=lambda row: row.gone, number=True),
+        measure("rebalance_ms", "In rebalances, last hour", "ms", lambda row: row.rebalance_ms),
+    ),
+)
+MEMBERS: Final[Table[MemberRow]] = Table(
+    name="members",
+    sort="-lag_s",
+    row=MemberRow,
+    columns=(
+        Column(
+            id="client_id", heading="Client", value=lambda row: row.client_id or "(none)", link=member_link
+        ),
+        Column(id="state", heading="State", value=lambda row: row.state),
+        Column(id="findings", heading="Findings", value=lambda row: row.findings),
+        measure("lag", "Lag", "", lambda row: row.lag),
+        measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+        Column(id="partitions", heading="Partitions", value=lambda row: row.partitions),
+        measure("rebalances", "Rebalances", "", lambda row: row.rebalances),
+        measure("rebalance_ms", "In rebalances", "ms", lambda row: row.rebalance_ms),
+        Column(id="address", heading="Address", value=lambda row: row.address),
+    ),
+)
+PARTITIONS: Final[Table[PartitionRow]] = Table(
+    name="partitions",
+    sort="-lag",
+    row=PartitionRow,
+    columns=(
+        Column(id="topic", heading="Topic", value=lambda row: row.topic, groups=True),
+        Column(id="partition", heading="Partition", value=lambda row: row.partition, number=True),
+        measure("lag", "Lag", "", lambda row: row.lag),
+        measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+        Column(
+            id="offset",
+            heading="Committed",
+            value=lambda row: row.offset,
+            text=lambda row: "-" if row.offset is None else f"{row.offset:.0f}",
+            number=True,
+        ),
+        Column(id="member", heading="Member", value=lambda row: row.member, groups=True),
+        Column(id="address", heading="Address", value=lambda row: row.address, groups=True),
+    ),
+)
+
+
+def groups(request: Request) -> Response:
+    """All groups, the one that is furthest behind first."""
+    view, state = console_of(request).view, GROUPS.state(request.query_params.multi_items())
+    rows = view.groups()
+    is_measured = any(row.members is not None for row in rows)
+    return page(request, "groups.html", table=picture(GROUPS, rows, state), is_measured=is_measured)
+
+
+def found_group(request: Request) -> GroupDetail:
+    """The group that a path names.
+
+    Raises:
+        HTTPException: 404, nobody knows it.
+    """
+    name = request.path_params["group"]
+    detail = console_of(request).view.group(name)
+    if detail is None:
+        raise HTTPException(404, f"Neither a client nor the lag of groups tells of a group {name}.")
+    return detail
+
+
+def group(request: Request) -> Response:
+    """One group; the query is that of its partitions."""
+    detail, state = found_group(request), PARTITIONS.state(request.query_params.multi_items())
+    link = group_link(detail.row.group_id)
+    downloads = {"json": f"/api/v1{link}", "csv": ""}
+    return page(
+        request,
+        "group.html",
+        row=detail.row,
+        members=picture(MEMBERS, detail.members_in_full, State(sort="lag_s", descending=True)),
+        partitions=picture(PARTITIONS, detail.partitions, state) | downloads,
+    )
+
+
+def api(request: Request) -> Response:
+    """One group as JSON."""
+    return JSONResponse(found_group(request).to_json())
+
+
+routes = [
+    Route("/groups", groups),
+    *table_routes(GROUPS, lambda console: console.view.groups()),
+    Route("/api/v1/groups/{group:path}", api, name="a group as JSON"),
+    Route("/groups/{group:path}", group, name="a group"),
+]
