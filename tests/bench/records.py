@@ -130,14 +130,14 @@ def report(row: Row, windows: Windows) -> Iterator[Comparison]:
         yield line
 
 
-def comparisons(rounds: int) -> list[Comparison]:
+def comparisons(rounds: int) -> Iterator[Comparison]:
     """The lines of the table."""
-    return main(["--rounds", str(rounds)])
+    return measured(["--rounds", str(rounds)])
 
 
-def quick(rounds: int) -> list[Comparison]:
+def quick(rounds: int) -> Iterator[Comparison]:
     """A part of them."""
-    return main(["--rounds", str(rounds), "--quick"])
+    return measured(["--rounds", str(rounds), "--quick"])
 
 
 def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
@@ -150,11 +150,10 @@ def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def main(argv: Sequence[str]) -> list[Comparison]:
-    """Run the rows that the command line names, each on all servers; return the lines of the table."""
+def measured(argv: Sequence[str]) -> Iterator[Comparison]:
+    """Run the rows that the command line names, each on all servers; the lines of the table."""
     arguments = arguments_of(argv)
     server_core, load_core = cores()
-    lines: list[Comparison] = []
     results = {}
     print(head("records"), file=sys.stderr)
     with ExitStack() as stack:
@@ -163,11 +162,12 @@ def main(argv: Sequence[str]) -> list[Comparison]:
             if arguments.row in row.title and row.quick >= arguments.quick:
                 windows = run(row, servers, arguments.rounds, load_core)
                 results[row.title] = {name: [asdict(each) for each in many] for name, many in windows.items()}
-                lines += [] if arguments.json else report(row, windows)
+                if not arguments.json:
+                    yield from report(row, windows)
     if arguments.json:
         print(json.dumps(results, indent=1))
-    return lines
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    for _ in measured(sys.argv[1:]):
+        pass
