@@ -30,11 +30,9 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
         together = [siblings[extra] for extra in siblings if extra not in self.config["apart"]["extras"]]
         extras["dev"] += [*extras["test"], *extras["oauth"], *extras["tls"]]
         extras["all"] = [*together, *extras["demo"], *extras["fast"], *extras["oauth"], *extras["tls"]]
-        needs = self.config["needs"]
-        extras |= {
-            extra: [requirement, *(siblings[each] for each in needs.get(extra, ()))]
-            for extra, requirement in siblings.items()
-        }
+        extras |= {extra: [requirement] for extra, requirement in siblings.items()}
+        for extra, names in self.config["needs"].items():
+            extras[extra] += [siblings[name] for name in names]
         metadata["optional-dependencies"] = extras
 
     def requirement(self, name: str, folder: str, version: str) -> str:

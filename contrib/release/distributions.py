@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from collections.abc import Iterator
 from email.parser import Parser
@@ -41,13 +42,20 @@ def problems(target: Path) -> Iterator[str]:
     """Everything that is wrong with the distributions in a folder."""
     version = odradek.__version__
     names = ["odradek", *(f"odradek_{project.name}" for project in projects()[1:])]
-    expected = {f"{name}-{version}{end}" for name in names for end in (".tar.gz", "-py3-none-any.whl")}
+    expected = {f"{name}-{version}{end}" for name in names for end in (".tar.gz", wheel_tags(name))}
     found = {path.name for path in target.iterdir() if path.name.endswith((".tar.gz", ".whl"))}
     yield from (f"{name} is missing" for name in sorted(expected - found))
     yield from (f"{name} is not of version {version}" for name in sorted(found - expected))
     for name in sorted(found & expected):
         text, files = content(target / name)
         yield from (f"{name}: {problem}" for problem in problems_of(text, files, version))
+
+
+def wheel_tags(name: str) -> str:
+    """The end of a wheel's name. odradek-speed has one wheel for a platform and all Pythons."""
+    if name != "odradek_speed":
+        return "-py3-none-any.whl"
+    return f"-cp311-abi3-{sysconfig.get_platform().replace('-', '_')}.whl"
 
 
 def problems_of(metadata: str, files: list[str], version: str) -> Iterator[str]:

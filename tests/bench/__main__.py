@@ -1,7 +1,8 @@
 """The rows of all benches beside their peers, in one run and one table.
 
-Usage, from the folder above: ``python -m bench [--rounds 3] [--only push --only fetch] [--replace-table]``
+Usage, from the folder above: ``python -m bench [--quick] [--rounds 3] [--only push] [--replace-table]``
 
+``--quick`` has the rows of records, pushes and starts, in five minutes; the whole table takes half an hour.
 The benches print their own reports on standard error while they run; the table goes to standard output, or
 into the README with ``--replace-table``. The exit status is 1 if a goal is missed or was not measured, or if
 a bench failed. A row is marked if other programs kept more than a tenth of a core busy during it.
@@ -20,13 +21,11 @@ from typing import Final
 
 from bench import (
     delivery,
-    fetch,
     fixture,
     gateway,
     idle_memory,
-    labeling,
-    produce,
     push,
+    records,
     start,
     startup,
     storms,
@@ -44,10 +43,8 @@ MARK: Final = "*"
 ROUNDS: Final = 3
 
 BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
+    "records": records.comparisons,
     "push": push.comparisons,
-    "produce": produce.comparisons,
-    "fetch": fetch.comparisons,
-    "labeling": labeling.comparisons,
     "delivery": delivery.comparisons,
     "gateway": gateway.comparisons,
     "workers": workers.comparisons,
@@ -59,6 +56,12 @@ BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
     "startup": startup.comparisons,
 }
 """By the name of the module; each gets the number of rounds and prints its own report, too."""
+QUICK: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
+    "records": records.quick,
+    "push": push.comparisons,
+    "startup": startup.comparisons,
+}
+"""The benches of ``--quick``."""
 
 
 @dataclass(slots=True)
@@ -69,11 +72,11 @@ class Table:
     """Each with the cores that others kept busy."""
     failed: list[str] = field(default_factory=list)
 
-    def add(self, name: str, rounds: int) -> None:
+    def add(self, name: str, rounds: int, *, quick: bool = False) -> None:
         """Run a bench."""
         others = Others()
         try:
-            for line in BENCHES[name](rounds):
+            for line in (QUICK if quick else BENCHES)[name](rounds):
                 self.lines.append((line, others.cores()))
         except UnavailableError as reason:
             skip(name, reason)
@@ -113,10 +116,13 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--only", choices=BENCHES, action="append", help="only this bench; may be repeated")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of each row")
+    parser.add_argument("--quick", action="store_true", help="a part of the rows, in five minutes")
     parser.add_argument("--replace-table", action="store_true", help=f"put the table into {README.name}")
     arguments = parser.parse_args(argv)
     if arguments.replace_table and arguments.only:
-        parser.error("the published table is that of one whole run: --replace-table without --only")
+        parser.error("the published table is that of one run: --replace-table without --only")
+    if arguments.quick and not set(arguments.only or QUICK) <= set(QUICK):
+        parser.error(f"--quick has {', '.join(QUICK)}")
     return arguments
 
 
@@ -130,9 +136,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
     began_s, table, machine = time.monotonic(), Table(), head("all")
     with redirect_stdout(sys.stderr):
-        for name in arguments.only or BENCHES:
+        for name in arguments.only or (QUICK if arguments.quick else BENCHES):
             print(f"\n== {name}", flush=True)
-            table.add(name, arguments.rounds)
+            table.add(name, arguments.rounds, quick=arguments.quick)
     minutes = (time.monotonic() - began_s) / 60
     text = f"{machine}; rounds: {arguments.rounds}, minutes: {minutes:.0f}.\n\n{table}"
     if arguments.replace_table:

@@ -10,7 +10,6 @@ import asyncio
 import sys
 import time
 
-from bench.labeling import LABELS
 from bench.payloads import PAYLOADS
 from odradek.otlp.labeled_payload import PayloadLimits
 from odradek.otlp.labels import encode_labels
@@ -24,6 +23,16 @@ from odradek.testing import request_context
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 
+LABELS = {
+    "client_instance_id": "AAECAwQFBgcICQoLDA0ODw",
+    "client_id": "orders-producer-7",
+    "client_software_name": "apache-kafka-java",
+    "client_software_version": "4.3.0",
+    "client_source_address": "10.20.30.40",
+    "client_source_port": "53211",
+    "principal": "User:orders",
+    "broker_node_id": "1",
+}
 CLIENTS = 40
 WARM_UP = 20
 

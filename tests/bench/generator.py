@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import statistics
+import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, TypedDict
@@ -47,14 +48,25 @@ class Load:
     """The generator's load: CONNECTIONS x DEPTH pushes in flight."""
 
     connections: int
-    depth: int
-    codec: int
-    payload: Path
+    payloads: Path
+    """A file of `write_payloads`."""
+    instances: int = 1
+    """Client instances of each connection, which push in turn."""
+    depth: int = 1
+    stride: int = 1
+    """How far apart the payloads of an instance are in the file."""
 
     def command(self, port: int) -> list[str | Path]:
         """How to start the generator."""
-        numbers = (port, self.connections, self.depth, self.codec)
-        return [build("load"), *(str(number) for number in numbers), self.payload]
+        numbers = (port, self.connections, self.instances, self.depth, self.stride)
+        return [build("load"), *(str(number) for number in numbers), self.payloads]
+
+
+def write_payloads(file: IO[bytes], payloads: Iterable[tuple[int, bytes]]) -> None:
+    """Write payloads, each with its codec, as ``native/load.c`` reads them."""
+    for codec, payload in payloads:
+        file.write(struct.pack(">BI", codec, len(payload)) + payload)
+    file.flush()
 
 
 class Generator(Protocol):

@@ -35,8 +35,6 @@ SETTINGS = (
     "listeners=PLAINTEXT://127.0.0.1:0",
     "subscriptions.bench.metrics=*",
     f"subscriptions.bench.interval.ms={SHORTEST_INTERVAL_MS}",
-    # with a jumping clock every push would be its own commit; ``bench.spool`` measures the log
-    "telemetry.durability=memory",
 )
 
 
@@ -125,7 +123,8 @@ async def main(arguments: argparse.Namespace, directory: str) -> None:
     keep_buffers()
     switch_threads_often()
     raise_descriptor_limit()
-    config = load_config(None, (*SETTINGS, f"data.dir={Path(directory) / 'data'}"))
+    settings = (*SETTINGS, f"telemetry.durability={arguments.durability}")
+    config = load_config(None, (*settings, f"data.dir={Path(directory) / 'data'}"))
     clock = JumpingClock() if arguments.clock == "jumping" else SystemClock()
     await serve(Host(config, clock=clock, plugins=plugins_of(receiver, enrich=arguments.enrich)))
     print(json.dumps({"pushes": receiver.pushes, "bytes": receiver.bytes}))
@@ -136,6 +135,7 @@ def arguments_of(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--loop", choices=("uvloop", "asyncio"), required=True)
     parser.add_argument("--receiver", choices=RECEIVERS, required=True)
     parser.add_argument("--clock", choices=("jumping", "real"), default="jumping")
+    parser.add_argument("--durability", choices=("memory", "log"), default="memory")
     parser.add_argument("--enrich", action="store_true", help="with the labels of odradek-enrich")
     return parser.parse_args(argv)
 

@@ -24,7 +24,7 @@ from bench.comparison import Comparison, Goal, compared
 from bench.frames import API_VERSIONS_V3, GET_NEW_INSTANCE, ask
 from bench.growth import Growth, grown
 from bench.harness import Server, UnavailableError, build, head, running, skip
-from bench.rows import ASYNCIO, C_EPOLL, OURS, UVLOOP
+from bench.servers import ASYNCIO, C_EPOLL, OURS, UVLOOP
 
 CONNECTION, INSTANCE = "idle connection", "client instance"
 GOALS_BYTES = {CONNECTION: 3000, INSTANCE: 1000}

@@ -1,7 +1,7 @@
-"""CPU time of one telemetry push: odradek compared with a C epoll server and librdkafka's mock broker, in one
-run.
+"""CPU time of one telemetry push of recorded clients: odradek compared with librdkafka's mock broker and a C
+epoll server, in one run.
 
-Usage, from the folder above: ``python -m bench.push [--row small] [--rounds 5] [--seconds 1] [--json]``
+Usage, from the folder above: ``python -m bench.push [--row Java] [--rounds 3] [--seconds 1] [--json]``
 """
 
 from __future__ import annotations
@@ -14,38 +14,49 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
-from bench.comparison import Comparison, compared
-from bench.generator import Load, Measurement, measure, median_cpu_us, refused
-from bench.harness import Server, UnavailableError, build, cores, head, spread, started
-from bench.payloads import PAYLOADS
-from bench.rows import C_EPOLL, MOCK, OURS, ROWS, SERVERS, UVLOOP, Row
+from bench import loads
+from bench.comparison import Comparison, Goal, compared
+from bench.generator import Load, Measurement, measure, median_cpu_us, refused, write_payloads
+from bench.harness import Server, build, cores, head, spread, started
+from bench.servers import C_EPOLL, LOG, MOCK, OURS, UVLOOP, host_command
+
+SERVERS: Final = (UVLOOP, LOG, MOCK, C_EPOLL)
+GOALS: Final = (Goal(peer=MOCK, most=1), Goal(who=LOG, peer=MOCK, most=2))
+CONNECTIONS, INSTANCES = 512, 8
+SEEDS: Final = 3
+STRIDE: Final = 120
+"""A multiple of the number of recordings in each mix, so that an instance stays what it is."""
+VARIANTS: Final = 4
+"""Different pushes of an instance."""
 
 
-def command(server: str, row: Row) -> list[str | Path]:
-    """How to start a server for a row."""
+def command(server: str) -> list[str | Path]:
+    """How to start a server."""
     if server == C_EPOLL:
         return [build("epoll_server")]
     if server == MOCK:
         return [sys.executable, "-m", "bench.mock_broker"]
-    host: list[str | Path] = [sys.executable, "-m", "bench.host", "--receiver", row.receiver]
-    host += ["--loop", "uvloop" if server == UVLOOP else "asyncio"]
-    return [*host, "--enrich"] if row.enrich else host
+    return host_command(server, "--receiver", "joining", "--enrich", "--clock", "real")
 
 
-def run(row: Row, arguments: argparse.Namespace) -> dict[str, list[Measurement]]:
+def run(mix: str, arguments: argparse.Namespace) -> dict[str, list[Measurement]]:
     """Alternate the servers, so that a change of the machine's speed affects all of them."""
     server_core, load_core = cores()
-    payload = PAYLOADS[row.payload]()
     windows: dict[str, list[Measurement]] = {}
-    with tempfile.NamedTemporaryFile(suffix=".otlp") as file, ExitStack() as stack:
-        file.write(payload.wire)
-        file.flush()
-        depth, connections = arguments.depth, arguments.connections
-        load = Load(connections=connections, depth=depth, codec=payload.codec, payload=Path(file.name))
-        servers = dict(started(stack, arguments.servers, lambda name: command(name, row), server_core))
-        for _ in range(arguments.rounds):
+    with ExitStack() as stack:
+        of_seed = []
+        for seed in range(SEEDS):
+            file = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".pushes"))
+            write_payloads(file, loads.pushes(mix, seed, STRIDE * VARIANTS))
+            path = Path(file.name)
+            load = Load(connections=CONNECTIONS, instances=INSTANCES, stride=STRIDE, payloads=path)
+            of_seed.append(load)
+        servers = dict(started(stack, arguments.servers, command, server_core))
+        for number in range(arguments.rounds):
             for name, server in servers.items():
+                load = of_seed[number % SEEDS]
                 window = measure(server, load, seconds=arguments.seconds, core=load_core)
                 windows.setdefault(name, []).append(window)
     for name, server in servers.items():
@@ -65,10 +76,9 @@ def check_delivery(name: str, server: Server, windows: Sequence[Measurement]) ->
         sys.exit(f"{name}: pushes were refused, by error code: {codes}")
 
 
-def report(name: str, windows: dict[str, list[Measurement]]) -> list[Comparison]:
+def report(mix: str, windows: dict[str, list[Measurement]]) -> Iterator[Comparison]:
     """Print the figures of a row; return its lines of the table."""
-    row = ROWS[name]
-    print(f"\n{row.title}")
+    print(f"\npush, {mix}")
     print(f"  {'server':<18}{'CPU µs/request':>22}{'per core-s':>12}{'p50 µs':>9}{'p99 µs':>9}{'core':>7}")
     for server, of_server in windows.items():
         cpu_us = median_cpu_us(of_server)
@@ -78,50 +88,47 @@ def report(name: str, windows: dict[str, list[Measurement]]) -> list[Comparison]
         all_us = spread([window.cpu_us for window in of_server])
         print(f"  {server:<18}{all_us:>22}{1e6 / cpu_us:>12,.0f}{p50_us:>9}{p99_us:>9}{core:>7}")
     medians = {server: median_cpu_us(of_server) for server, of_server in windows.items()}
-    lines = list(compared(f"push, {name}", "µs", medians, OURS, row.goals))
-    for line in lines:
+    for line in compared(f"push, {mix}", "µs", medians, OURS, GOALS):
         print(f"  {line}")
-    return lines
+        yield line
 
 
-def comparisons(rounds: int) -> Iterator[Comparison]:
+def comparisons(rounds: int) -> list[Comparison]:
     """The lines of the table."""
-    build("load")
-    arguments = arguments_of(["--rounds", str(rounds)])
-    for name, row in ROWS.items():
-        yield from report(name, run(row, arguments))
+    return main(["--rounds", str(rounds)])
 
 
 def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--row", choices=ROWS, action="append", help="only this row; may be repeated")
+    parser.add_argument("--row", choices=loads.RECORDINGS, action="append", help="only this mix of clients")
     parser.add_argument("--server", dest="servers", choices=SERVERS, action="append", help="only this server")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=SEEDS)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one window")
-    parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--depth", type=int, default=1, help="pushes in flight on each connection")
     parser.add_argument("--json", action="store_true", help="all windows as JSON instead of tables")
     arguments = parser.parse_args(argv)
     arguments.servers = arguments.servers or SERVERS
     return arguments
 
 
-def main() -> None:
-    arguments = arguments_of(sys.argv[1:])
-    try:
-        build("load")
-    except UnavailableError as reason:
-        sys.exit(f"skipped: {reason}")
+def main(argv: Sequence[str]) -> list[Comparison]:
+    """Run the rows that the command line names; return the lines of the table.
+
+    Raises:
+        UnavailableError: There is no gcc.
+    """
+    arguments = arguments_of(argv)
+    build("load")
+    lines: list[Comparison] = []
     results = {}
     print(head("push"), file=sys.stderr)
-    for name in arguments.row or ROWS:
-        windows = run(ROWS[name], arguments)
-        results[name] = {server: [asdict(window) for window in many] for server, many in windows.items()}
-        if not arguments.json:
-            report(name, windows)
+    for mix in arguments.row or loads.RECORDINGS:
+        windows = run(mix, arguments)
+        results[mix] = {server: [asdict(window) for window in many] for server, many in windows.items()}
+        lines += [] if arguments.json else report(mix, windows)
     if arguments.json:
         print(json.dumps(results, indent=1))
+    return lines
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

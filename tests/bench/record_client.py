@@ -1,4 +1,4 @@
-"""The client of the produce and fetch benches: librdkafka, controlled by lines on standard input.
+"""The client of the benches of records: librdkafka, controlled by lines on standard input.
 
 The first line is the server's port; the client connects, makes its preparing requests, and answers ``ready``.
 ``go`` runs the load and is answered by ``done``; ``report`` is answered by its counts, as JSON. The client
@@ -10,7 +10,6 @@ Usage: ``python -m bench.record_client produce|fetch SETTINGS_AS_JSON``
 from __future__ import annotations
 
 import json
-import random
 import signal
 import sys
 import time
@@ -18,19 +17,21 @@ from itertools import cycle, islice
 from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench import loads
 
 PATIENCE_S = 120
 STATISTICS_MS = 100
 WARM_UP_RECORDS = 100
-PARTITION = 0
-PATTERN = bytes(range(256))
 WAIT_S = 20.0
 COMMON = {"enable.metrics.push": False, "statistics.interval.ms": STATISTICS_MS}
 
 
 class Work(Protocol):
     records: int
-    size: int
+    bytes: int
+    """Of keys and values."""
     problems: list[str]
 
     def run(self) -> None: ...
@@ -52,21 +53,14 @@ class Statistics:
         self.seen += 1
 
 
-def varied(size: int) -> list[tuple[bytes, bytes]]:
-    """Keys and values as applications write them: lengths are log-normal around ``size``."""
-    chance, longest = random.Random(size), PATTERN * 8
-    lengths = [int(size * chance.lognormvariate(0, 1)) for _ in range(1_009)]
-    return [(b"key-%d" % number, longest[:length]) for number, length in enumerate(lengths)]
-
-
 class Produce:
-    """Send ``records`` values of ``size`` bytes to partition 0, and wait until all are acknowledged."""
+    """Send ``records`` records to the partitions of a topic, and wait until all are acknowledged."""
 
     def __init__(self, port: int, settings: dict[str, Any]) -> None:
-        self.topic, self.records, self.size = settings["topic"], settings["records"], settings["size"]
+        self.topic, self.records, self.bytes = settings["topic"], settings["records"], 0
+        self.partitions = range(settings.get("partitions", 1))
         self.problems: list[str] = []
-        value = (PATTERN * (self.size // 256 + 1))[: self.size]
-        self.content = varied(self.size) if settings.get("varied") else [(None, value)]
+        self.content = loads.records(settings["lengths"], settings.get("seed", 1))
         self.statistics = Statistics("Produce")
         self.address = {"bootstrap.servers": f"127.0.0.1:{port}"} | settings.get("security", {})
         self.producer = Producer(
@@ -82,11 +76,22 @@ class Produce:
             }
             | settings["client"]
         )
+        self.create_topic()
         self.sent_before = self.end_before = 0
         if settings.get("warm", True):
             self.send(WARM_UP_RECORDS)
             self.sent_before = self.settled_requests()
             self.end_before = self.end_offset()
+            self.bytes = 0
+
+    def create_topic(self) -> None:
+        """Create the topic, unless it exists."""
+        wanted = NewTopic(self.topic, num_partitions=len(self.partitions), replication_factor=1)
+        admin = AdminClient(COMMON | self.address)  # its end would end the request
+        created = admin.create_topics([wanted])[self.topic]
+        error = created.exception(WAIT_S)
+        if error is not None and error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise error
 
     def delivered(self, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
@@ -94,10 +99,11 @@ class Produce:
 
     def send(self, records: int) -> None:
         producer, topic = self.producer, self.topic
-        for key, value in islice(cycle(self.content), records):
+        for key, value, headers in islice(cycle(self.content), records):
+            self.bytes += len(value) + len(key or b"")
             while True:
                 try:
-                    producer.produce(topic, value, key, partition=PARTITION)
+                    producer.produce(topic, value, key, headers=headers)
                 except BufferError:
                     producer.poll(0.005)
                 else:
@@ -124,17 +130,18 @@ class Produce:
     def end_offset(self) -> int:
         consumer = Consumer(self.address | {"group.id": "bench", "enable.metrics.push": False})
         try:
-            _, end = consumer.get_watermark_offsets(TopicPartition(self.topic, PARTITION), timeout=WAIT_S)
-            return int(end)
+            places = [TopicPartition(self.topic, number) for number in self.partitions]
+            return sum(int(consumer.get_watermark_offsets(each, timeout=WAIT_S)[1]) for each in places)
         finally:
             consumer.close()
 
 
 class Fetch:
-    """Read partition 0 from offset 0 on, ``passes`` times ``records`` values of ``size`` bytes."""
+    """Read ``records`` records from the beginning of a topic, ``passes`` times."""
 
     def __init__(self, port: int, settings: dict[str, Any]) -> None:
-        self.topic, self.size, self.passes = settings["topic"], settings["size"], settings["passes"]
+        self.topic, self.bytes, self.passes = settings["topic"], 0, settings.get("passes", 1)
+        self.partitions = range(settings.get("partitions", 1))
         self.of_a_pass = settings["records"]
         self.records = self.of_a_pass * self.passes
         self.problems: list[str] = []
@@ -153,11 +160,11 @@ class Fetch:
             }
             | settings["client"]
         )
-        self.consumer.get_watermark_offsets(TopicPartition(self.topic, PARTITION), timeout=WAIT_S)
+        self.consumer.get_watermark_offsets(TopicPartition(self.topic, 0), timeout=WAIT_S)
 
     def run(self) -> None:
         for _ in range(self.passes):
-            self.consumer.assign([TopicPartition(self.topic, PARTITION, 0)])
+            self.consumer.assign([TopicPartition(self.topic, number, 0) for number in self.partitions])
             left = self.of_a_pass
             while left:
                 messages = self.consumer.consume(min(left, 10_000), timeout=0.05)
@@ -165,8 +172,7 @@ class Fetch:
                 for message in messages:
                     if message.error() is not None:
                         raise KafkaException(message.error())
-            if len(message) != self.size:
-                self.problems.append(f"a value of {len(message)} bytes")
+                    self.bytes += len(message) + len(message.key() or b"")
 
     def requests(self) -> int:
         seen = self.statistics.seen
@@ -193,7 +199,7 @@ def main() -> None:
     sys.stdin.readline()
     report = {
         "records": work.records,
-        "bytes": work.records * work.size,
+        "bytes": work.bytes,
         "requests": work.requests(),
         "seconds": seconds,
         "problems": work.problems,

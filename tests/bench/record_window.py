@@ -10,11 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import IO, Any, Protocol, TypedDict
 
+from bench import loads
 from bench.generator import answer
 from bench.harness import PATIENCE_S, close, cpu_ns, forget_peak, peak_bytes, pipes, spawn, touch_pages
 
-TOUCHED = 3
-"""A multiple of the bytes of a window: other processes take some of it first."""
+TOUCHED = 4
+"""A multiple of the bytes of a window, by the median: other processes take some of it first."""
 
 
 class Server(Protocol):
@@ -103,7 +104,9 @@ def measure_all(
 
         say(str(server.port))
         if mode == "produce":
-            touch_pages(sum(each["records"] * each["size"] for each in settings) * TOUCHED)
+            touch_pages(
+                sum(each["records"] * loads.LENGTHS[each["lengths"]].median for each in settings) * TOUCHED
+            )
         forget_peak(server.pid)
         before_ns = cpu_ns(server.pid)
         say("go")

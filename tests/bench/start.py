@@ -26,8 +26,7 @@ import odradek.testing
 from bench.comparison import Comparison, Goal, compared
 from bench.frames import API_VERSIONS_V3, ask
 from bench.harness import UnavailableError, head, skip, spread
-from bench.record_servers import KAFKA
-from bench.rows import MOCK
+from bench.servers import KAFKA, MOCK
 
 ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
 STEP_S = 0.005

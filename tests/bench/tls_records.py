@@ -15,7 +15,7 @@ from bench.secured import KAFKA, ODRADEK, PLAIN, TLS, Secured
 from support.certificates import Files
 
 RECORDS: Final = 100_000
-SIZE: Final = 1_000
+LENGTHS: Final = "200-2000 B"
 TOPIC: Final = "records"
 MOST_CLIENTS: Final = 4
 FETCHED: Final = {"fetch.message.max.bytes": 1 << 20, "fetch.max.bytes": 1 << 20}
@@ -35,7 +35,7 @@ class Load:
 
     @property
     def title(self) -> str:
-        return f"{self.mode} of {SIZE} B records, {self.clients} client{'s' * (self.clients > 1)}"
+        return f"{self.mode} of records of {LENGTHS}, {self.clients} client{'s' * (self.clients > 1)}"
 
 
 LOADS: Final = (
@@ -86,7 +86,7 @@ def settings(load: Load, listener: str, ca: str) -> list[dict[str, Any]]:
     client = PRODUCED if load.mode == "produce" else FETCHED
     shared = {
         "records": RECORDS // load.clients,
-        "size": SIZE,
+        "lengths": LENGTHS,
         "passes": 1,
         "security": security,
         "client": client,

@@ -33,7 +33,7 @@ from contrib.capture.ports import free_range
 from bench.comparison import Comparison, Goal
 from bench.gateway_relays import FRAMES, GO_MODES, RecordLoad, program
 from bench.gateway_relays import Row as RecordRow
-from bench.generator import Generator, Load, answer, mark
+from bench.generator import Generator, Load, answer, mark, write_payloads
 from bench.harness import (
     PATIENCE_S,
     UnavailableError,
@@ -293,8 +293,9 @@ def load_of(root: Path, row: str) -> Load:
     """The load of a row of pushes."""
     payload = PAYLOADS[ROWS[row]]()
     file = root / f"{row}.otlp"
-    file.write_bytes(payload.wire)
-    return Load(connections=CONNECTIONS, depth=1, codec=payload.codec, payload=file)
+    with file.open("wb") as stream:
+        write_payloads(stream, [(payload.codec, payload.wire)])
+    return Load(connections=CONNECTIONS, payloads=file)
 
 
 def comparisons(rounds: int) -> Iterator[Comparison]:

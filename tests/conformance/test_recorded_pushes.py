@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from bench import attribute_loop
 from odradek.otlp.labeled_payload import PayloadLimits
 from odradek.otlp.labels import encode_labels
 from odradek.telemetry.payload import label
 from odradek.testing.pushes import RecordedPush, recorded, recorded_clients
 from odradek_otlp.metrics_bytes import filtered, merged
+from support import attribute_loop
 
 PUSHES = [push for client in recorded_clients() for push in recorded(client)[1:3]]
 """The first push of each client contains little yet."""

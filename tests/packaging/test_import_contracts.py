@@ -15,7 +15,7 @@ CONTRACTS: dict[str, dict[str, Any]] = {
         "importlinter"
     ]["contracts"]
 }
-PLUGINS = {path.name for path in ROOT.glob("plugins/*/src/*") if path.name.isidentifier()}
+PLUGINS = {path.parent.name for path in ROOT.glob("plugins/*/src/*/__init__.py")}
 
 
 def rooms() -> set[str]:

@@ -17,7 +17,7 @@ from odradek.wire.errors import WireError
 from odradek.wire.limits import INT64_MAX
 from odradek.wire.record import NO_TIMESTAMP, Record, parse_records
 from odradek.wire.record_batch import HEADER_BYTES, build_batch, records
-from odradek.wire.record_scan import RecordScan, scan_records
+from odradek.wire.record_scan import RecordScan, scan_records, walk_in_python, walk_records
 
 MAX_BYTES = 1 << 20
 nullable_bytes = st.none() | st.binary(max_size=80)
@@ -116,6 +116,10 @@ def test_a_scan_accepts_what_can_be_read_and_nothing_else(
 
 
 def scan_or_none(body: bytes | memoryview, count: int, base_timestamp_ms: int) -> RecordScan | None:
+    """The scan, after a comparison of the two ways to walk over records."""
+    for most_headers in (INT64_MAX, 3, 0):
+        arguments = body, count, base_timestamp_ms, most_headers
+        assert walk_records(*arguments) == walk_in_python(*arguments)
     try:
         return scan_records(body, count, base_timestamp_ms)
     except WireError:

@@ -1,7 +1,12 @@
 /*
- * A load generator: N connections that each keep D telemetry pushes in flight, in a closed loop.
+ * A load generator: N connections that each keep D telemetry pushes in flight, of several instances in turn, in a
+ * closed loop.
  *
- * Usage: load PORT CONNECTIONS DEPTH CODEC PAYLOAD_FILE
+ * Usage: load PORT CONNECTIONS INSTANCES DEPTH STRIDE PAYLOADS_FILE
+ *
+ * The file holds payloads, each after its codec (a byte) and its length (four bytes, big-endian). Each connection
+ * has INSTANCES client instances; the i-th of all sends the payloads i, i + STRIDE, i + 2 STRIDE and so on, modulo their
+ * count.
  *
  * Every connection sends ApiVersions v3 and GetTelemetrySubscriptions v0 (nil id) first, then pushes with the
  * instance and subscription ids that it got. Every response is checked: length, order of correlation ids, error
@@ -22,13 +27,14 @@
 #include <unistd.h>
 
 enum { API_VERSIONS = 18, GET_SUBSCRIPTIONS = 71, PUSH_TELEMETRY = 72, ID_BYTES = 16, UNSUPPORTED_VERSION = 35 };
-enum { PUSH_HEADER_BYTES = 64, RESPONSE_BYTES = 16, MAX_DEPTH = 64, EVENTS = 512 };
+enum { PUSH_HEADER_BYTES = 64, RESPONSE_BYTES = 16, MAX_DEPTH = 64, EVENTS = 512, MAX_PAYLOADS = 4096, MAX_INSTANCES = 64 };
 enum { STEPS = 64, SLOTS = STEPS * 40, CODES = 256 };
 
 typedef struct {
     int fd;
+    size_t first; /* the number of its first instance */
     uint32_t sent, received; /* correlation ids of the next request and the next response */
-    uint8_t header[PUSH_HEADER_BYTES];
+    uint8_t headers[MAX_INSTANCES][PUSH_HEADER_BYTES];
     size_t header_length;
     uint8_t rest[RESPONSE_BYTES];
     size_t rest_length;
@@ -36,9 +42,9 @@ typedef struct {
 } connection;
 
 static const char CLIENT_ID[] = "bench", SOFTWARE[] = "odradek-bench", VERSION[] = "1.0";
-static uint8_t *payload;
-static size_t payload_length;
-static int depth, codec;
+static struct { uint8_t *bytes; size_t length; int codec; } payloads[MAX_PAYLOADS];
+static size_t payload_count, instances, stride;
+static int depth;
 static uint64_t requests, throttled, codes[CODES], latencies[SLOTS];
 static int64_t since_ns;
 
@@ -136,16 +142,17 @@ static void set_up(connection *c, int port) {
         ask(c->fd, frame, put_header(frame, API_VERSIONS, 0, 1) - 1, response, sizeof response);
     if (response[4] || response[5]) fail("ApiVersions refused");
 
-    p = put_header(frame, GET_SUBSCRIPTIONS, 0, 2);
-    memset(p, 0, ID_BYTES);
-    ask(c->fd, frame, put8(p + ID_BYTES, 0), response, sizeof response);
-    if (response[9] || response[10]) fail("GetTelemetrySubscriptions refused");
+    for (size_t i = 0; i < instances; i++) {
+        p = put_header(frame, GET_SUBSCRIPTIONS, 0, 2);
+        memset(p, 0, ID_BYTES);
+        ask(c->fd, frame, put8(p + ID_BYTES, 0), response, sizeof response);
+        if (response[9] || response[10]) fail("GetTelemetrySubscriptions refused");
 
-    p = put_header(c->header, PUSH_TELEMETRY, 0, 0);
-    p = put_bytes(p, response + 11, ID_BYTES + 4); /* instance id, subscription id */
-    p = put_varint(put8(put8(p, 0), (uint32_t)codec), (uint32_t)payload_length + 1);
-    c->header_length = (size_t)(p - c->header);
-    put32(c->header, (uint32_t)(c->header_length + payload_length + 1 - 4));
+        p = put_header(c->headers[i], PUSH_TELEMETRY, 0, 0);
+        p = put_bytes(p, response + 11, ID_BYTES + 4); /* instance id, subscription id */
+        p = put8(p, 0);
+        c->header_length = (size_t)(p - c->headers[i]);
+    }
 }
 
 static void push(connection *c, int n) {
@@ -153,9 +160,14 @@ static void push(connection *c, int n) {
     struct iovec parts[2 * MAX_DEPTH];
     int64_t now = now_ns();
     for (int i = 0; i < n; i++, c->sent++) {
-        put32(put_bytes(headers[i], c->header, c->header_length) - c->header_length + 8, c->sent);
-        parts[2 * i] = (struct iovec){headers[i], c->header_length};
-        parts[2 * i + 1] = (struct iovec){payload, payload_length + 1}; /* and the empty tag section */
+        size_t instance = c->sent % instances, turn = c->sent / instances;
+        size_t at = (c->first + instance + stride * turn) % payload_count, length = payloads[at].length;
+        uint8_t *end = put_bytes(headers[i], c->headers[instance], c->header_length);
+        end = put_varint(put8(end, (uint32_t)payloads[at].codec), (uint32_t)length + 1);
+        put32(headers[i] + 8, c->sent);
+        put32(headers[i], (uint32_t)((size_t)(end - headers[i]) + length + 1 - 4));
+        parts[2 * i] = (struct iovec){headers[i], (size_t)(end - headers[i])};
+        parts[2 * i + 1] = (struct iovec){payloads[at].bytes, length + 1}; /* and the empty tag section */
         c->sent_ns[c->sent % (uint32_t)depth] = now;
     }
     send_all(c->fd, parts, 2 * n);
@@ -184,26 +196,34 @@ static void readable(connection *c) {
     if (at != chunk) push(c, (int)(at - chunk) / RESPONSE_BYTES);
 }
 
-static void read_payload(const char *path) {
+static void read_payloads(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (!file) fail("cannot read the payload");
-    payload = calloc(1, 1 << 24);
-    payload_length = fread(payload, 1, (1 << 24) - 1, file);
+    uint8_t head[5];
+    if (!file) fail("cannot read the payloads");
+    for (; payload_count < MAX_PAYLOADS && fread(head, 1, 5, file) == 5; payload_count++) {
+        size_t length = u32(head + 1);
+        uint8_t *bytes = calloc(1, length + 1);
+        if (fread(bytes, 1, length, file) != length) fail("a payload is cut off");
+        payloads[payload_count].bytes = bytes, payloads[payload_count].length = length;
+        payloads[payload_count].codec = head[0];
+    }
     fclose(file);
+    if (!payload_count) fail("no payloads");
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6) fail("usage: load PORT CONNECTIONS DEPTH CODEC PAYLOAD_FILE");
+    if (argc != 7) fail("usage: load PORT CONNECTIONS INSTANCES DEPTH STRIDE PAYLOADS_FILE");
     int port = atoi(argv[1]), n = atoi(argv[2]), poll = epoll_create1(0);
-    depth = atoi(argv[3]), codec = atoi(argv[4]);
+    instances = (size_t)atoi(argv[3]), depth = atoi(argv[4]), stride = (size_t)atoi(argv[5]);
     if (n < 1 || depth < 1 || depth > MAX_DEPTH) fail("CONNECTIONS from 1, DEPTH from 1 to 64");
-    read_payload(argv[5]);
+    if (instances < 1 || instances > MAX_INSTANCES) fail("INSTANCES from 1 to 64");
+    read_payloads(argv[6]);
 
     connection *all = calloc((size_t)n, sizeof *all);
     struct epoll_event events[EVENTS], event = {.events = EPOLLIN};
     epoll_ctl(poll, EPOLL_CTL_ADD, 0, &event);
     for (int i = 0; i < n; i++) {
-        set_up(&all[i], port);
+        set_up(&all[i], port), all[i].first = (size_t)i * instances;
         event.data.ptr = &all[i];
         epoll_ctl(poll, EPOLL_CTL_ADD, all[i].fd, &event);
     }

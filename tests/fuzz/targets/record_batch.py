@@ -15,9 +15,10 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Codec
 from odradek.wire.errors import WireError
+from odradek.wire.limits import INT64_MAX
 from odradek.wire.record import Record, parse_records
 from odradek.wire.record_batch import HEADER_BYTES, build_batch, parse_header, records
-from odradek.wire.record_scan import scan_records
+from odradek.wire.record_scan import scan_records, walk_in_python, walk_records
 
 NOW_MS = 1_700_000_000_000
 CONFIGS = (
@@ -60,7 +61,7 @@ def check(data: bytes) -> None:
     batch = batch[: header.size_bytes]
     check_scan(batch)
     try:
-        ready = prepared(memoryview(batch), header, config, NOW_MS, OpeningBudget(10_000, 1 << 20))
+        ready = prepared(memoryview(batch), header, config, NOW_MS, OpeningBudget(1 << 20))
     except (ApiError, TooMuchWork):
         return
     stored = b"".join(ready.at(1_000))
@@ -71,11 +72,14 @@ def check(data: bytes) -> None:
 
 
 def check_scan(batch: bytes) -> None:
-    """Records are scanned if and only if they can be parsed."""
+    """Records are scanned if and only if they can be parsed, and both ways to walk over them say the same."""
     header = parse_header(batch)
     if header.codec != Codec.NONE or header.record_count > len(batch):
         return
     body = batch[HEADER_BYTES:]
+    for most_headers in (INT64_MAX, 1):
+        arguments = body, header.record_count, header.base_timestamp_ms, most_headers
+        assert walk_records(*arguments) == walk_in_python(*arguments)
     try:
         parsed = list(parse_records(body, header.record_count, 0, header.base_timestamp_ms))
     except WireError:

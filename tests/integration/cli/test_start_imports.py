@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,6 +55,12 @@ NOT_IMPORTED = (
     "odradek.security.standard_authorizer",
 )
 
+MOST_MODULES = {"serve": 900, "gateway": 915, "a command": 345}
+"""All modules of the process, those of Python too. Each takes half a millisecond of CPU."""
+PROGRAMS = {
+    "gateway": ("odradek.cli.main", "odradek.cli.gateway", "odradek.programs.gateway"),
+    "a command": ("odradek.cli.main", "odradek.cli.topics"),
+}
 SETTINGS = ("--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set")
 
 
@@ -66,6 +74,17 @@ def test_a_start_without_security_imports_nothing_of_it(tmp_path: Path) -> None:
     imported = {line.rpartition("|")[2].strip() for line in serve.errors if line.startswith("import time:")}
     assert "odradek.programs.host" in imported
     assert imported.isdisjoint(NOT_IMPORTED), imported.intersection(NOT_IMPORTED)
+    assert len(imported) <= MOST_MODULES["serve"], len(imported)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("program", ["gateway", "a command"])
+def test_a_program_imports_what_it_needs(program: str) -> None:
+    code = f"import sys, {', '.join(PROGRAMS[program])}; print(len(sys.modules))"
+
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert int(printed) <= MOST_MODULES[program]
 
 
 def test_each_of_them_exists() -> None:

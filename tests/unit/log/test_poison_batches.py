@@ -86,7 +86,7 @@ def test_too_many_records_are_refused_by_the_header_alone(
     monkeypatch.setattr(log_validator, "decompress", lambda codec, *_: opened.append(codec))
 
     with pytest.raises(ApiError) as refusal:
-        log.prepare(poison, NOW_MS, 13, OpeningBudget(5_000, 1_000_000, batch_records=100_000))
+        log.prepare(poison, NOW_MS, 13, OpeningBudget(1_000_000, batch_records=100_000))
 
     assert len(poison) < 1_500
     assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE

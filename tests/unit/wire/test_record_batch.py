@@ -27,7 +27,7 @@ from odradek.wire.record_batch import (
     restamped,
     stamped,
 )
-from odradek.wire.record_scan import scan_records
+from odradek.wire.record_scan import scan_records, walk_in_python, walk_records
 from support.error_codes import code_of
 
 RECORDS = [
@@ -346,6 +346,7 @@ def test_a_scan_of_one_record_accepts_what_can_be_read(byte: int) -> None:
 
             found = scan_or_none(bytes(body))
 
+            assert walk_in_python(bytes(body), 1, 5, INT64_MAX) == walk_records(bytes(body), 1, 5, INT64_MAX)
             assert found == read_or_none(bytes(body))
             accepted += found is not None
             body[position] = before

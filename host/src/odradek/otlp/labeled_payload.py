@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.otlp.labels import MAX_KEPT_BYTES, EncodedLabels, encode_labels
+from odradek.otlp.labels import EncodedLabels, encode_labels
 from odradek.otlp.metrics_data import merged_resources, resource_metrics
 from odradek.otlp.protobuf_bytes import ONE_BYTE, NotOtlp, delimited, varint
 from odradek.otlp.protobuf_fields import FieldBudget, fields, length_bounds
@@ -79,22 +79,12 @@ def labeled_scope(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> 
 
     The result is sound if ``data`` is, which is not checked here.
     """
-    size, head, before, kept, scope = labels.layout
-    # The head ends with the length of the scope, so this is one scope in one entry again.
-    if len(data) == size and data.startswith(head):
-        return b"".join((before, kept, labels.encoded, data[scope:]))
     parts = single_scope(data)
     if parts is None:
         return None
-    start, scope, content = parts
-    kept = labels.kept(data[start:scope], FieldBudget(limits.max_fields))
-    resource_bytes = len(kept) + len(labels.encoded)
-    before = ONE_BYTE[RESOURCE] + varint(resource_bytes)
-    entry_bytes = len(before) + resource_bytes + len(data) - scope
-    before = ONE_BYTE[RESOURCE_METRICS] + varint(entry_bytes) + before
-    if scope <= MAX_KEPT_BYTES:
-        labels.layout = len(data), data[:content], before, kept, scope
-    return b"".join((before, kept, labels.encoded, data[scope:]))
+    start, scope = parts
+    resource = with_labels(data[start:scope], labels, FieldBudget(limits.max_fields))
+    return one_entry(resource, data[scope:])
 
 
 def labeled_entries(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
@@ -118,12 +108,11 @@ def labeled_entries(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -
     return regrouped(data, labels, limits)
 
 
-def single_scope(data: bytes) -> tuple[int, int, int] | None:
+def single_scope(data: bytes) -> tuple[int, int] | None:
     """A payload of one entry with one scope, as librdkafka sends it: three lengths tell.
 
     Returns:
-        Where the Resource starts, where the field with the scope starts, which is also the end of the
-        Resource, and where the scope starts. None for any other payload.
+        Where the Resource starts, and where it ends and the scope follows. None for any other payload.
     """
     size = len(data)
     try:
@@ -135,10 +124,10 @@ def single_scope(data: bytes) -> tuple[int, int, int] | None:
             start, scope = length_bounds(data, start + 1)
         if data[scope] != SCOPE_METRICS:
             return None
-        content, end = length_bounds(data, scope + 1)
+        _, end = length_bounds(data, scope + 1)
     except IndexError:
         return None
-    return (start, scope, content) if end == size else None
+    return (start, scope) if end == size else None
 
 
 def with_labels(resource: bytes, labels: EncodedLabels, budget: FieldBudget) -> bytes:

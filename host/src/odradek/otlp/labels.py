@@ -20,12 +20,6 @@ MAX_KEPT_BYTES: Final = 1024
 """A Resource larger than this is not remembered. Clients send less than 300 bytes."""
 
 
-Layout = tuple[int, bytes, bytes, bytes, int]
-"""A payload of one scope: its size, its bytes up to the fields of the scope, the bytes before the labeled
-Resource, that Resource without its labels, and where the scope starts."""
-NO_LAYOUT: Final[Layout] = (-1, b"", b"", b"", 0)
-
-
 @dataclass(slots=True, eq=False)
 class EncodedLabels:
     """Attributes ready to be appended to a Resource.
@@ -37,8 +31,6 @@ class EncodedLabels:
     encoded: bytes
     known: tuple[bytes, bytes] = (b"", b"")
     """The last Resource, and the same without the attributes that the labels replace."""
-    layout: Layout = NO_LAYOUT
-    """Of the last payload of one scope. One object, so that threads may share the labels."""
 
     def kept(self, resource: bytes, budget: FieldBudget) -> bytes:
         """A serialized Resource without the attributes that the labels replace.

@@ -353,19 +353,8 @@ def _zstd_count(decompressor: zstandard.ZstdDecompressor, data: Buffer, max_byte
             raise _too_large()
 
 
-_idle_zstd_compressors: Final[dict[int, list[zstandard.ZstdCompressor]]] = {FAST_ZSTD: [], ZSTD_LEVEL: []}
-"""Compressors for reuse, by level: creating one takes 18 µs."""
-
-
 def _zstd(data: bytes, level: int = ZSTD_LEVEL) -> bytes:
-    idle = _idle_zstd_compressors[level]
-    try:
-        compressor = idle.pop()
-    except IndexError:
-        compressor = zstandard.ZstdCompressor(level)
-    content = compressor.compress(data)
-    idle.append(compressor)
-    return content
+    return zstandard.ZstdCompressor(level).compress(data)
 
 
 _DECOMPRESSORS: Final[dict[int, Callable[[Buffer, int], bytes]]] = {

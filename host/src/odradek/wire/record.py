@@ -143,18 +143,13 @@ def _long_varint(data: bytes | memoryview, position: int, largest: int) -> tuple
 
 
 _ONE_BYTE: Final = tuple(bytes((unsigned,)) for unsigned in range(0x80))
-_TWO_BYTES: Final = tuple(bytes((unsigned & 0x7F | 0x80, unsigned >> 7)) for unsigned in range(0x80, 0x4000))
 _NULL: Final = b"\x01"
 
 
 def encoded_varint(value: int) -> bytes:
     """``value``, which has at most 64 bits, as a signed zig-zag varint."""
     unsigned = value << 1 if value >= 0 else ~(value << 1)
-    if unsigned < 0x80:
-        return _ONE_BYTE[unsigned]
-    if unsigned < 0x4000:
-        return _TWO_BYTES[unsigned - 0x80]
-    return unsigned_varint(unsigned)
+    return _ONE_BYTE[unsigned] if unsigned < 0x80 else unsigned_varint(unsigned)
 
 
 def append_record(parts: list[bytes], record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:

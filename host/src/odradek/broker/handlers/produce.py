@@ -130,7 +130,6 @@ class ProduceWork:
         """The bounds of the work that validates the batches on the event loop."""
         settings = self.broker.settings
         return OpeningBudget(
-            settings.produce_inline_records,
             settings.produce_inline_bytes,
             settings.produce_batch_max_records,
             settings.produce_decompressed_max_bytes,

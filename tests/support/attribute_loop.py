@@ -1,6 +1,4 @@
-"""Labeling with protobuf attributes, the peer of the bench: parse, set every Resource's attributes,
-serialize.
-"""
+"""Labeling with protobuf attributes, as an oracle: parse, set every Resource's attributes, serialize."""
 
 from __future__ import annotations
 
