@@ -26,9 +26,16 @@ from odradek.wire.messages.alter_client_quotas import (
     OpData,
     RequestEntryData,
 )
+from odradek.wire.messages.alter_share_group_offsets import AlteredTopic, AlterShareGroupOffsetsRequest
 from odradek.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
+)
+from odradek.wire.messages.delete_share_group_offsets import DeletedTopic, DeleteShareGroupOffsetsRequest
+from odradek.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    ShareOffsetsGroup,
+    ShareOffsetsTopic,
 )
 from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
@@ -174,7 +181,11 @@ def asked_in_cases() -> dict[int, set[str]]:
 def asked_of_share_groups() -> dict[int, set[str]]:
     """The rights that the APIs of share groups ask for beside that on the group."""
     client, admin, grants = clients(
-        Case("", ["READ GROUP sharers"], lambda _ids: ShareGroupDescribeRequest())
+        Case(
+            "",
+            ["READ GROUP sharers", "READ GROUP new", "DELETE GROUP new"],
+            lambda _ids: ShareGroupDescribeRequest(),
+        )
     )
     make_topics(sender(admin))
     client.broker.features.finalize(SHARE_VERSION, 2)
@@ -183,7 +194,15 @@ def asked_of_share_groups() -> dict[int, set[str]]:
     for beat in (join, stay):
         assert not admin.send(beat).error_code
         client.broker.clock.advance(1_000)  # type: ignore[attr-defined]  # a clock that stands still
-    asking: list[Any] = [join, ShareGroupDescribeRequest(group_ids=["sharers"])]
+    named = ShareOffsetsGroup(group_id="sharers", topics=[ShareOffsetsTopic(topic_name="shut")])
+    altered = AlteredTopic(topic_name="shut")
+    asking: list[Any] = [
+        join,
+        ShareGroupDescribeRequest(group_ids=["sharers"]),
+        DescribeShareGroupOffsetsRequest(groups=[named]),
+        AlterShareGroupOffsetsRequest(group_id="new", topics=[altered]),
+        DeleteShareGroupOffsetsRequest(group_id="new", topics=[DeletedTopic(topic_name="shut")]),
+    ]
     found = {}
     for request in asking:
         grants.single.clear()
