@@ -1,0 +1,210 @@
+"""The share partitions in memory: loaded on first use, stored with each change, unlocked in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+from odradek.share.acquisition import Limits
+from odradek.share.share_partition import SharePartition
+from odradek.share.span import StoredSpan
+from odradek.waiting.clock import Clock, Timer, TimerTask
+from odradek.wire.api_error import ApiError
+
+NOT_STARTED: Final = -1
+"""The start offset of a partition that nobody has fetched from yet."""
+
+PartitionKey = tuple[bytes, int]
+"""Topic id and index."""
+
+
+class StoredState(NamedTuple):
+    """The stored state of one partition for one group."""
+
+    start: int
+    """`NOT_STARTED`, or the start offset before the last change: what is done is still among the spans."""
+    spans: Sequence[StoredSpan]
+
+    @property
+    def done(self) -> int:
+        """The number of records after the start offset that are done."""
+        return sum(span.last - span.first + 1 for span in self.spans if span.state >= 2)
+
+
+class StateRow(NamedTuple):
+    """A state to store."""
+
+    group_id: str
+    topic_id: bytes
+    partition: int
+    state: StoredState
+
+
+class StateStore(Protocol):
+    """Keeps the states through the end of the process."""
+
+    def state(self, group_id: str, topic_id: bytes, partition: int) -> StoredState | None:
+        """A state; None if the group has not initialized the partition.
+
+        Raises:
+            ApiError: It cannot be read now.
+        """
+
+    def put_states(self, rows: Sequence[StateRow]) -> None:
+        """Store states, all or none.
+
+        Raises:
+            ApiError: They cannot be written now.
+        """
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """The delivery of one partition to one group."""
+
+    group_id: str
+    key: PartitionKey
+    partition: SharePartition
+    is_started: bool
+    """Whether the start offset is known."""
+    unlocking: TimerTask | None = None
+    """Runs when the first lock ends, or earlier."""
+
+    @property
+    def row(self) -> StateRow:
+        state = StoredState(self.partition.start, self.partition.stored())
+        return StateRow(self.group_id, *self.key, state)
+
+    def forget_locks(self) -> None:
+        """Stop waiting for the end of locks."""
+        if self.unlocking is not None:
+            self.unlocking.cancel()
+            self.unlocking = None
+
+
+@dataclass(slots=True, eq=False)
+class Deliveries:
+    """All share partitions in use.
+
+    A change is stored before it is answered. If that fails, the partition is loaded again on its next use, so
+    that members and the store never disagree: what was held is delivered once more.
+
+    Args:
+        store: Keeps the states.
+        clock: The time.
+        timer: Ends locks.
+        limits_of: The settings of a group.
+    """
+
+    store: StateStore
+    clock: Clock
+    timer: Timer
+    limits_of: Callable[[str], Limits]
+    groups: dict[str, dict[PartitionKey, Delivery]] = field(default_factory=dict)
+
+    def get(self, group_id: str, key: PartitionKey) -> Delivery | None:
+        """The delivery of a partition; None if the group has not initialized it.
+
+        Raises:
+            ApiError: The store cannot be read now.
+        """
+        known = self.groups.get(group_id, {}).get(key)
+        if known is not None:
+            return known
+        stored = self.store.state(group_id, *key)
+        if stored is None:
+            return None
+        started = stored.start != NOT_STARTED
+        partition = SharePartition.restored(stored.start, stored.spans) if started else SharePartition()
+        delivery = Delivery(group_id, key, partition, started)
+        self.groups.setdefault(group_id, {})[key] = delivery
+        return delivery
+
+    def is_current(self, delivery: Delivery) -> bool:
+        """Whether a delivery is still the one of its partition."""
+        return self.groups.get(delivery.group_id, {}).get(delivery.key) is delivery
+
+    def start(self, delivery: Delivery, offset: int) -> None:
+        """Begin the delivery of a partition at an offset.
+
+        Raises:
+            ApiError: It cannot be stored.
+        """
+        delivery.partition = SharePartition.restored(offset)
+        self.settle([delivery])
+        delivery.is_started = True
+
+    def locked(self, delivery: Delivery, limits: Limits) -> None:
+        """Unlock records that were just acquired when their time ends."""
+        deadline_ms, task = self.clock.monotonic_ms() + limits.lock_ms, delivery.unlocking
+        if task is None or task.deadline_ms > deadline_ms:
+            delivery.forget_locks()
+            delivery.unlocking = self.timer.schedule(deadline_ms, lambda: self.unlock(delivery))
+
+    def unlock(self, delivery: Delivery) -> None:
+        """Release the records whose locks have ended, and wait for the next."""
+        delivery.unlocking = None
+        now_ms = self.clock.monotonic_ms()
+        if delivery.partition.expire(self.limits_of(delivery.group_id), now_ms):
+            self.settle_quietly([delivery])
+        next_ms = delivery.partition.next_deadline_ms
+        if next_ms is not None and self.is_current(delivery):
+            delivery.unlocking = self.timer.schedule(next_ms, lambda: self.unlock(delivery))
+
+    def release(self, member_id: str, deliveries: Iterable[Delivery]) -> None:
+        """Release everything that a member holds."""
+        changed = [
+            each
+            for each in deliveries
+            if self.is_current(each) and each.partition.release(member_id, self.limits_of(each.group_id))
+        ]
+        self.settle_quietly(changed)
+
+    def settle(self, deliveries: Sequence[Delivery]) -> None:
+        """Store changed states, move the start offsets, and wake those that wait for records.
+
+        Raises:
+            ApiError: They cannot be stored.
+        """
+        if not deliveries:
+            return
+        try:
+            # before the start offset moves, as Kafka does
+            self.store.put_states([each.row for each in deliveries])
+        except ApiError:
+            for each in deliveries:
+                self.drop(each)
+            raise
+        for each in deliveries:
+            each.partition.advance()
+            each.partition.tell()
+
+    def settle_quietly(self, deliveries: Sequence[Delivery]) -> None:
+        """The same where nobody waits for an answer; the store has logged its failure."""
+        try:
+            self.settle(deliveries)
+        except ApiError:
+            return
+
+    def drop(self, delivery: Delivery) -> None:
+        """Forget a delivery: the stored state counts from now on."""
+        delivery.forget_locks()
+        group = self.groups.get(delivery.group_id, {})
+        if group.get(delivery.key) is delivery:
+            del group[delivery.key]
+            if not group:
+                del self.groups[delivery.group_id]
+        delivery.partition.tell()
+
+    def drop_group(self, group_id: str) -> None:
+        """Forget everything of a group, because it was deleted or an operator has changed its offsets."""
+        for delivery in list(self.groups.get(group_id, {}).values()):
+            self.drop(delivery)
+
+    def drop_topics(self, topic_ids: Iterable[bytes]) -> None:
+        """Forget deleted topics."""
+        gone = set(topic_ids)
+        for group in list(self.groups.values()):
+            for delivery in [each for each in group.values() if each.key[0] in gone]:
+                self.drop(delivery)
