@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from odradek.share.acquisition import Limits
 from odradek.share.share_partition import SharePartition
-from odradek.share.span import StoredSpan
+from odradek.share.span import packed, unpacked
 from odradek.waiting.clock import Clock, Timer, TimerTask
 from odradek.wire.api_error import ApiError
 
@@ -19,39 +19,18 @@ PartitionKey = tuple[bytes, int]
 """Topic id and index."""
 
 
-class StoredState(NamedTuple):
-    """The stored state of one partition for one group."""
-
-    start: int
-    """`NOT_STARTED`, or the start offset before the last change: what is done is still among the spans."""
-    spans: Sequence[StoredSpan]
-
-    @property
-    def done(self) -> int:
-        """The number of records after the start offset that are done."""
-        return sum(span.last - span.first + 1 for span in self.spans if span.state >= 2)
-
-
-class StateRow(NamedTuple):
-    """A state to store."""
-
-    group_id: str
-    topic_id: bytes
-    partition: int
-    state: StoredState
+StateRow = tuple[str, bytes, int, int, int, bytes]
+"""Group, topic id, index, the start offset before the last change or `NOT_STARTED`, how many records from
+there on are done, and the spans."""
 
 
 class StateStore(Protocol):
     """Keeps the states through the end of the process."""
 
-    def state(self, group_id: str, topic_id: bytes, partition: int) -> StoredState | None:
-        """A state; None if the group has not initialized the partition.
+    def share_partition(self, group_id: str, topic_id: bytes, partition: int) -> StateRow | None:
+        """A state; None if the group does not know the partition."""
 
-        Raises:
-            ApiError: It cannot be read now.
-        """
-
-    def put_states(self, rows: Sequence[StateRow]) -> None:
+    def put_share_partitions(self, rows: Iterable[StateRow]) -> None:
         """Store states, all or none.
 
         Raises:
@@ -73,8 +52,9 @@ class Delivery:
 
     @property
     def row(self) -> StateRow:
-        state = StoredState(self.partition.start, self.partition.stored())
-        return StateRow(self.group_id, *self.key, state)
+        """The state to store."""
+        partition = self.partition
+        return (self.group_id, *self.key, partition.start, partition.done, packed(partition.stored()))
 
     def forget_locks(self) -> None:
         """Stop waiting for the end of locks."""
@@ -104,20 +84,16 @@ class Deliveries:
     groups: dict[str, dict[PartitionKey, Delivery]] = field(default_factory=dict)
 
     def get(self, group_id: str, key: PartitionKey) -> Delivery | None:
-        """The delivery of a partition; None if the group has not initialized it.
-
-        Raises:
-            ApiError: The store cannot be read now.
-        """
+        """The delivery of a partition; None if the group does not know it."""
         known = self.groups.get(group_id, {}).get(key)
         if known is not None:
             return known
-        stored = self.store.state(group_id, *key)
-        if stored is None:
+        row = self.store.share_partition(group_id, *key)
+        if row is None:
             return None
-        started = stored.start != NOT_STARTED
-        partition = SharePartition.restored(stored.start, stored.spans) if started else SharePartition()
-        delivery = Delivery(group_id, key, partition, started)
+        start, spans = row[3], row[5]
+        partition = SharePartition.restored(max(start, 0), unpacked(spans))
+        delivery = Delivery(group_id, key, partition, is_started=start != NOT_STARTED)
         self.groups.setdefault(group_id, {})[key] = delivery
         return delivery
 
@@ -171,7 +147,7 @@ class Deliveries:
             return
         try:
             # before the start offset moves, as Kafka does
-            self.store.put_states([each.row for each in deliveries])
+            self.store.put_share_partitions([each.row for each in deliveries])
         except ApiError:
             for each in deliveries:
                 self.drop(each)
@@ -202,9 +178,8 @@ class Deliveries:
         for delivery in list(self.groups.get(group_id, {}).values()):
             self.drop(delivery)
 
-    def drop_topics(self, topic_ids: Iterable[bytes]) -> None:
-        """Forget deleted topics."""
-        gone = set(topic_ids)
+    def drop_topics(self, is_known: Callable[[bytes], bool]) -> None:
+        """Forget the topics that no longer exist."""
         for group in list(self.groups.values()):
-            for delivery in [each for each in group.values() if each.key[0] in gone]:
+            for delivery in [each for each in group.values() if not is_known(each.key[0])]:
                 self.drop(delivery)

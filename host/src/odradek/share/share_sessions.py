@@ -18,7 +18,7 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 """Closes the session."""
 SESSIONS_KEY: Final = "group.share.max.share.sessions"
-PARTITIONS_KEY: Final = "share.session.partitions.max"
+PARTITIONS_KEY: Final = "fetch.session.partitions.max"
 
 SessionKey = tuple[str, str]
 """Group and member."""
@@ -50,7 +50,7 @@ class ShareSessions:
 
     Args:
         most: ``group.share.max.share.sessions``.
-        most_partitions: ``share.session.partitions.max``.
+        most_partitions: ``fetch.session.partitions.max``, which counts these sessions by themselves.
         clock: Paces the log of refusals.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from enum import IntEnum
 from operator import attrgetter
@@ -111,3 +112,16 @@ def merged(spans: Iterable[StoredSpan]) -> list[StoredSpan]:
     if found and not found[-1].state and not found[-1].deliveries:
         found.pop()
     return found
+
+
+_STORED: Final = struct.Struct(">qqbh")
+
+
+def packed(spans: Iterable[StoredSpan]) -> bytes:
+    """The spans as they are stored."""
+    return b"".join([_STORED.pack(*span) for span in spans])
+
+
+def unpacked(stored: bytes) -> list[StoredSpan]:
+    """The spans of a stored state."""
+    return [StoredSpan(*values) for values in _STORED.iter_unpack(stored)]
