@@ -53,7 +53,7 @@ def acquired(deliveries: Deliveries, index: int = 0, last: int = 9) -> Delivery:
     assert delivery is not None
     now_ms = deliveries.clock.monotonic_ms()
     assert delivery.partition.acquire("m", [LogBatch(0, last)], Wanted(500), LIMITS, now_ms)
-    deliveries.locked(delivery, LIMITS)
+    deliveries.locked(delivery, LIMITS, 10)
     return delivery
 
 
@@ -78,7 +78,7 @@ def test_locks_end_one_after_the_other_and_leave_no_timer(deliveries: Deliveries
     delivery = acquired(deliveries)
     clock.advance(500)
     delivery.partition.acquire("n", [LogBatch(10, 19)], Wanted(500), LIMITS, clock.monotonic_ms())
-    deliveries.locked(delivery, LIMITS)
+    deliveries.locked(delivery, LIMITS, 10)
     assert len(clock.timer) == 1
 
     clock.advance(500)
@@ -87,6 +87,7 @@ def test_locks_end_one_after_the_other_and_leave_no_timer(deliveries: Deliveries
 
     assert delivery.partition.held == 0
     assert len(clock.timer) == 0
+    assert (deliveries.acquired, deliveries.expired, deliveries.in_flight) == (20, 20, 20)
 
 
 def test_what_cannot_be_stored_is_loaded_again(deliveries: Deliveries, store: Store) -> None:
@@ -111,7 +112,7 @@ def test_a_forgotten_delivery_stores_nothing_more(
     delivery = acquired(deliveries)
     before = dict(store.rows)
 
-    deliveries.drop_group("g")
+    deliveries.forget("g", None)
     deliveries.release("m", [delivery])
     clock.advance(1_000)
 
@@ -119,12 +120,12 @@ def test_a_forgotten_delivery_stores_nothing_more(
     assert len(clock.timer) == 0
 
 
-def test_the_partitions_of_a_deleted_topic_are_forgotten(deliveries: Deliveries) -> None:
+def test_single_partitions_are_forgotten(deliveries: Deliveries) -> None:
     acquired(deliveries)
     acquired(deliveries, 1)
 
-    deliveries.drop_topics(lambda _: True)
-    assert len(deliveries.groups["g"]) == 2
+    deliveries.forget("g", [(T, 1), (T, 2)])
+    assert list(deliveries.groups["g"]) == [(T, 0)]
 
-    deliveries.drop_topics(lambda _: False)
+    deliveries.forget("g", None)
     assert deliveries.groups == {}

@@ -14,6 +14,8 @@ RELEASE: Final = 2
 REJECT: Final = 3
 RENEW: Final = 4
 """Hold the record for another lock duration (KIP-1222)."""
+NAMES: Final = ("gap", "accept", "release", "reject", "renew")
+"""Of the types, by number."""
 
 
 class Acknowledgement(NamedTuple):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from odradek.share.acknowledgement import NAMES, Acknowledgement
 from odradek.share.acquisition import Limits
 from odradek.share.share_partition import SharePartition
 from odradek.share.span import packed, unpacked
@@ -82,6 +84,21 @@ class Deliveries:
     timer: Timer
     limits_of: Callable[[str], Limits]
     groups: dict[str, dict[PartitionKey, Delivery]] = field(default_factory=dict)
+    acquired: int = 0
+    """Records given to members since the start."""
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    """Records about which members said something, by what they said."""
+    expired: int = 0
+    """Records whose locks ended."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.groups.values()))
+
+    @property
+    def in_flight(self) -> int:
+        """The records between the start offsets and the next ones."""
+        partitions = (each.partition for group in self.groups.values() for each in group.values())
+        return sum(partition.next - partition.start for partition in partitions)
 
     def get(self, group_id: str, key: PartitionKey) -> Delivery | None:
         """The delivery of a partition; None if the group does not know it."""
@@ -111,8 +128,9 @@ class Deliveries:
         self.settle([delivery])
         delivery.is_started = True
 
-    def locked(self, delivery: Delivery, limits: Limits) -> None:
+    def locked(self, delivery: Delivery, limits: Limits, records: int) -> None:
         """Unlock records that were just acquired when their time ends."""
+        self.acquired += records
         deadline_ms, task = self.clock.monotonic_ms() + limits.lock_ms, delivery.unlocking
         if task is None or task.deadline_ms > deadline_ms:
             delivery.forget_locks()
@@ -122,11 +140,27 @@ class Deliveries:
         """Release the records whose locks have ended, and wait for the next."""
         delivery.unlocking = None
         now_ms = self.clock.monotonic_ms()
-        if delivery.partition.expire(self.limits_of(delivery.group_id), now_ms):
+        expired = delivery.partition.expire(self.limits_of(delivery.group_id), now_ms)
+        self.expired += expired
+        if expired:
             self.settle_quietly([delivery])
         next_ms = delivery.partition.next_deadline_ms
         if next_ms is not None and self.is_current(delivery):
             delivery.unlocking = self.timer.schedule(next_ms, lambda: self.unlock(delivery))
+
+    def acknowledge(
+        self, delivery: Delivery, member_id: str, words: Sequence[Acknowledgement], now_ms: int
+    ) -> bool:
+        """Take the words of a member; see `SharePartition.acknowledge`. The caller settles what has changed.
+
+        Raises:
+            ApiError: They are refused.
+        """
+        limits = self.limits_of(delivery.group_id)
+        changed = delivery.partition.acknowledge(member_id, words, limits, now_ms)
+        for first, last, kind in words:
+            self.acknowledged[NAMES[kind]] += last - first + 1
+        return changed
 
     def release(self, member_id: str, deliveries: Iterable[Delivery]) -> None:
         """Release everything that a member holds."""
@@ -153,8 +187,8 @@ class Deliveries:
                 self.drop(each)
             raise
         for each in deliveries:
-            each.partition.advance()
-            each.partition.tell()
+            if each.partition.advanced(self.limits_of(each.group_id)):
+                each.partition.tell()
 
     def settle_quietly(self, deliveries: Sequence[Delivery]) -> None:
         """The same where nobody waits for an answer; the store has logged its failure."""
@@ -173,13 +207,9 @@ class Deliveries:
                 del self.groups[delivery.group_id]
         delivery.partition.tell()
 
-    def drop_group(self, group_id: str) -> None:
-        """Forget everything of a group, because it was deleted or an operator has changed its offsets."""
-        for delivery in list(self.groups.get(group_id, {}).values()):
-            self.drop(delivery)
-
-    def drop_topics(self, is_known: Callable[[bytes], bool]) -> None:
-        """Forget the topics that no longer exist."""
-        for group in list(self.groups.values()):
-            for delivery in [each for each in group.values() if not is_known(each.key[0])]:
-                self.drop(delivery)
+    def forget(self, group_id: str, keys: Iterable[PartitionKey] | None) -> None:
+        """Drop some deliveries of a group, or all: their states were changed by others."""
+        group = self.groups.get(group_id, {})
+        for key in list(group if keys is None else keys):
+            if key in group:
+                self.drop(group[key])

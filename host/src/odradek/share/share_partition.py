@@ -191,26 +191,34 @@ class SharePartition(DeliverySpans):
             span.unlock(AVAILABLE)
             self.available_from = min(self.available_from, span.first)
 
-    def release(self, member: str, limits: Limits) -> bool:
-        """Release everything that a member holds; return whether it held anything."""
+    def release(self, member: str, limits: Limits) -> int:
+        """Release everything that a member holds; return how many records that were."""
         return self._release_where(limits, lambda span: span.member == member)
 
-    def expire(self, limits: Limits, now_ms: int) -> bool:
-        """Release what is locked no longer; return whether there was anything."""
+    def expire(self, limits: Limits, now_ms: int) -> int:
+        """Release what is locked no longer; return how many records that were."""
         return self._release_where(limits, lambda span: span.deadline_ms <= now_ms)
 
-    def _release_where(self, limits: Limits, chosen: Callable[[Span], bool]) -> bool:
+    def _release_where(self, limits: Limits, chosen: Callable[[Span], bool]) -> int:
         spans = [span for span in self.spans if span.state is ACQUIRED and chosen(span)]
+        records = sum(span.last - span.first + 1 for span in spans)
         for span in spans:
             self._release(span, limits)
         if spans:
             self.tidy(spans[0].first, spans[-1].last)
-        return bool(spans)
+        return records
 
     @property
     def next_deadline_ms(self) -> int | None:
         """When the next lock ends; None if no record is held."""
         return min((span.deadline_ms for span in self.spans if span.state is ACQUIRED), default=None)
+
+    def advanced(self, limits: Limits) -> bool:
+        """Move the start offset; return whether a fetch may find records that it could not get before."""
+        was_full = self.next - self.start >= limits.in_flight
+        self.advance()
+        offset = self.next_fetch_offset(limits)
+        return offset is not None and (was_full or offset < self.next)
 
     def tell(self) -> None:
         """Wake those that wait for records, in the order in which they came."""
