@@ -32,10 +32,19 @@ def share_broker(partitions: int = 1, **settings: Any) -> Broker:
     broker.finalize({SHARE_VERSION: 2})
     broker.topics.create("t", partitions, {})
     topic = broker.topics.by_name["t"]
-    broker.shares.deliveries.store.put_share_partitions(
-        [("g", topic.id, index, 0, 0, b"") for index in range(partitions)]
-    )
+    group = broker.groups.share_group("g")
+    broker.groups.put(group)
+    broker.groups.shares.make(group, [(topic.id, index) for index in range(partitions)])
+    start_at(broker, *[0] * partitions)
     return broker
+
+
+def start_at(broker: Broker, *offsets: int) -> None:
+    """Set the start offsets of the partitions; -1 for none."""
+    topic_id = broker.topics.by_name["t"].id
+    broker.groups.shares.store.put_share_partitions(
+        [("g", topic_id, index, offset, 0, b"") for index, offset in enumerate(offsets)]
+    )
 
 
 def connection(connection_id: str) -> ConnectionContext:

@@ -14,7 +14,7 @@ from odradek.waiting.deferred import Deferred
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record_batch import parse_header
 from support.batches import NOW_MS, batch_of
-from support.share_consumer import ShareConsumer, acquisitions, errors, share_broker
+from support.share_consumer import ShareConsumer, acquisitions, errors, share_broker, start_at
 
 FOREVER_MS = 60_000
 
@@ -30,12 +30,6 @@ def restarted(broker: Broker) -> None:
     broker.shares.deliveries.forget("g", None)
     for session in list(broker.shares.sessions.sessions.values()):
         broker.shares.sessions.remove(session)
-
-
-def uninitialized(broker: Broker) -> None:
-    """Let nothing have been delivered from the topic."""
-    topic = broker.topics.by_name["t"]
-    broker.shares.deliveries.store.put_share_partitions([("g", topic.id, 0, -1, 0, b"")])
 
 
 def test_records_come_as_whole_batches_with_what_was_acquired() -> None:
@@ -327,7 +321,7 @@ def test_a_deleted_topic_is_unknown_and_its_deliveries_are_forgotten() -> None:
 
 def test_a_group_begins_at_the_end_and_remembers_it() -> None:
     consumer = ShareConsumer()
-    uninitialized(consumer.broker)
+    start_at(consumer.broker, -1)
     consumer.append(5)
     assert consumer.acquired() == []
     consumer.append(3)
@@ -340,7 +334,7 @@ def test_a_group_begins_at_the_end_and_remembers_it() -> None:
 
 def test_a_group_begins_at_the_beginning() -> None:
     consumer = ShareConsumer()
-    uninitialized(consumer.broker)
+    start_at(consumer.broker, -1)
     configured(consumer.broker, auto_offset_reset=offset_reset("earliest"))
     consumer.append(5)
 
@@ -349,7 +343,7 @@ def test_a_group_begins_at_the_beginning() -> None:
 
 def test_a_group_begins_some_time_ago() -> None:
     consumer = ShareConsumer()
-    uninitialized(consumer.broker)
+    start_at(consumer.broker, -1)
     configured(consumer.broker, auto_offset_reset=offset_reset("by_duration:PT1H"))
     hour_ago_ms = consumer.clock.now_ms() - 3_600_000
     consumer.append(2, timestamp_ms=hour_ago_ms - 1)

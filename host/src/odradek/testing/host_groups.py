@@ -45,7 +45,7 @@ class HostGroups:
 
     def share(self, group_id: str) -> ShareGroup:
         """The deliveries of a share group."""
-        return ShareGroup(self, self.arrivals, group_id)
+        return ShareGroup(self.thread, self.arrivals, group_id, self.topic_id)
 
     def committed(self, group_id: str, topic: str) -> Offsets:
         """The committed offsets of a group by partition; a partition without one is missing.

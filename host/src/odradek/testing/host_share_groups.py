@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.share.span import RecordState
@@ -10,7 +10,7 @@ from odradek.testing.arrivals import Arrivals, Arrived
 
 if TYPE_CHECKING:
     from odradek.share.deliveries import Delivery
-    from odradek.testing.host_groups import HostGroups
+    from odradek.testing.host_thread import HostThread
 
 __tracebackhide__ = True  # pytest shows where the test waits, not these frames
 
@@ -39,13 +39,17 @@ class ShareGroup:
     A lock ends when the clock of the host says so: with `odradek.testing.VirtualClock`, at once.
     """
 
-    def __init__(self, groups: HostGroups, arrivals: Arrivals, group_id: str) -> None:
-        self.groups = groups
+    def __init__(
+        self, thread: HostThread, arrivals: Arrivals, group_id: str, topic_id: Callable[[str], bytes]
+    ) -> None:
+        self.thread = thread
         self.arrivals = arrivals
         self.group_id = group_id
+        self.topic_id = topic_id
 
     def of_topic(self, topic_id: bytes) -> list[tuple[int, Delivery]]:
-        group = dict(self.groups.broker.shares.deliveries.groups.get(self.group_id, {}))  # the host may write
+        deliveries = self.thread.host.broker.shares.deliveries
+        group = dict(deliveries.groups.get(self.group_id, {}))  # a copy: the host's thread may write
         return sorted(
             ((index, each) for (at, index), each in group.items() if at == topic_id and each.is_started),
             key=lambda row: row[0],
@@ -57,7 +61,7 @@ class ShareGroup:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
         """
-        return self.groups.thread.call(lambda: self.spans(self.groups.topic_id(topic)))
+        return self.thread.call(lambda: self.spans(self.topic_id(topic)))
 
     def spans(self, topic_id: bytes) -> list[InFlight]:
         return [
@@ -80,7 +84,7 @@ class ShareGroup:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
         """
-        return self.groups.thread.call(lambda: self.starts(self.groups.topic_id(topic)))
+        return self.thread.call(lambda: self.starts(self.topic_id(topic)))
 
     def starts(self, topic_id: bytes) -> StartOffsets:
         return StartOffsets((index, each.partition.start) for index, each in self.of_topic(topic_id))
@@ -96,7 +100,7 @@ class ShareGroup:
             NothingCame: Records before the offsets are not done until the timeout.
             ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
         """
-        topic_id = self.groups.topic_id(topic)
+        topic_id = self.topic_id(topic)
 
         def found() -> StartOffsets | None:
             starts = self.starts(topic_id)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.share.acknowledging import Acknowledging
-from odradek.broker.share.share_requests import require_member
+from odradek.broker.share_member import require_member
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH

@@ -40,9 +40,9 @@ from odradek.broker.dispatch.throttling import (
 )
 from odradek.broker.share.acknowledging import Acknowledging
 from odradek.broker.share.share_look import LookParams, ShareLook
-from odradek.broker.share.share_requests import require_member
 from odradek.broker.share.share_wait import ShareWait
 from odradek.broker.share.shares import limits_of
+from odradek.broker.share_member import require_member
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.quota.quota_managers import QuotaManagers

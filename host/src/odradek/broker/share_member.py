@@ -30,8 +30,7 @@ def require_member(request: MemberRequest, context: RequestContext, broker: Brok
     Raises:
         ApiError: UNSUPPORTED_VERSION: the feature is off. INVALID_REQUEST, GROUP_AUTHORIZATION_FAILED.
     """
-    if not broker.features.level(SHARE_VERSION):
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    broker.features.require(SHARE_VERSION)
     group_id, member_id = request.group_id, request.member_id
     if group_id is None or member_id is None or len(member_id) > MAX_MEMBER_ID_LENGTH:
         raise ApiError(ErrorCode.INVALID_REQUEST)
