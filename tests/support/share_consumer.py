@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from odradek.broker.broker import Broker
-from odradek.broker.features import SHARE_VERSION
 from odradek.plugin.context import ConnectionContext
 from odradek.testing import request_context
 from odradek.testing.clock import MockClock
@@ -29,7 +28,6 @@ Acquisition = tuple[int, int, int]
 def share_broker(partitions: int = 1, **settings: Any) -> Broker:
     """A broker with topic ``t``, which group ``g`` reads from the beginning."""
     broker = make_broker(**settings)
-    broker.finalize({SHARE_VERSION: 2})
     broker.topics.create("t", partitions, {})
     topic = broker.topics.by_name["t"]
     group = broker.groups.share_group("g")
