@@ -26,9 +26,16 @@ from odradek.wire.messages.alter_client_quotas import (
     OpData,
     RequestEntryData,
 )
+from odradek.wire.messages.alter_share_group_offsets import AlteredTopic, AlterShareGroupOffsetsRequest
 from odradek.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
+)
+from odradek.wire.messages.delete_share_group_offsets import DeletedTopic, DeleteShareGroupOffsetsRequest
+from odradek.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    ShareOffsetsGroup,
+    ShareOffsetsTopic,
 )
 from odradek.wire.messages.share_acknowledge import (
     AcknowledgementBatch,
@@ -181,7 +188,11 @@ def asked_in_cases() -> dict[int, set[str]]:
 def asked_of_share_groups() -> dict[int, set[str]]:
     """The rights that the APIs of share groups ask for beside that on the group."""
     client, admin, grants = clients(
-        Case("", ["READ GROUP sharers"], lambda _ids: ShareGroupDescribeRequest())
+        Case(
+            "",
+            ["READ GROUP sharers", "READ GROUP new", "DELETE GROUP new"],
+            lambda _ids: ShareGroupDescribeRequest(),
+        )
     )
     make_topics(sender(admin))
     client.broker.features.finalize(SHARE_VERSION, 2)
@@ -190,6 +201,8 @@ def asked_of_share_groups() -> dict[int, set[str]]:
     for beat in (join, stay):
         assert not admin.send(beat).error_code
         client.broker.clock.advance(1_000)  # type: ignore[attr-defined]  # a clock that stands still
+    named = ShareOffsetsGroup(group_id="sharers", topics=[ShareOffsetsTopic(topic_name="shut")])
+    altered = AlteredTopic(topic_name="shut")
     topic_id = client.broker.topics.by_name["shut"].id
     accept = AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])
     said = AcknowledgePartition(acknowledgement_batches=[accept])
@@ -207,6 +220,9 @@ def asked_of_share_groups() -> dict[int, set[str]]:
             share_session_epoch=1,
             topics=[AcknowledgeTopic(topic_id=topic_id, partitions=[said])],
         ),
+        DescribeShareGroupOffsetsRequest(groups=[named]),
+        AlterShareGroupOffsetsRequest(group_id="new", topics=[altered]),
+        DeleteShareGroupOffsetsRequest(group_id="new", topics=[DeletedTopic(topic_name="shut")]),
     ]
     found = {}
     for request in asking:
