@@ -37,6 +37,13 @@ from odradek.wire.messages.describe_share_group_offsets import (
     ShareOffsetsGroup,
     ShareOffsetsTopic,
 )
+from odradek.wire.messages.share_acknowledge import (
+    AcknowledgementBatch,
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from odradek.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from support.authorization.case import Case
@@ -196,9 +203,23 @@ def asked_of_share_groups() -> dict[int, set[str]]:
         client.broker.clock.advance(1_000)  # type: ignore[attr-defined]  # a clock that stands still
     named = ShareOffsetsGroup(group_id="sharers", topics=[ShareOffsetsTopic(topic_name="shut")])
     altered = AlteredTopic(topic_name="shut")
+    topic_id = client.broker.topics.by_name["shut"].id
+    accept = AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])
+    said = AcknowledgePartition(acknowledgement_batches=[accept])
     asking: list[Any] = [
         join,
         ShareGroupDescribeRequest(group_ids=["sharers"]),
+        ShareFetchRequest(
+            group_id="sharers",
+            member_id="m",
+            topics=[FetchTopic(topic_id=topic_id, partitions=[FetchPartition()])],
+        ),
+        ShareAcknowledgeRequest(
+            group_id="sharers",
+            member_id="m",
+            share_session_epoch=1,
+            topics=[AcknowledgeTopic(topic_id=topic_id, partitions=[said])],
+        ),
         DescribeShareGroupOffsetsRequest(groups=[named]),
         AlterShareGroupOffsetsRequest(group_id="new", topics=[altered]),
         DeleteShareGroupOffsetsRequest(group_id="new", topics=[DeletedTopic(topic_name="shut")]),
