@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from odradek.gateway.rewriting.catalog import rewriter_for
 from odradek.gateway.rewriting.rewriter import HoldLimits, MalformedResponse
 from odradek.wire.messages.fetch import FetchResponse
-from odradek.wire.share_responses import ShareFetchResponse
+from odradek.wire.messages.share_fetch import ShareFetchResponse
 from odradek.wire.walk_source import ATOM_BYTES
 from random_messages import MessageMaker
 from support.examples import examples

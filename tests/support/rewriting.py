@@ -17,7 +17,8 @@ from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
 from odradek.wire.messages.metadata import MetadataResponse
 from odradek.wire.messages.produce import ProduceResponse
-from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
+from odradek.wire.messages.share_acknowledge import ShareAcknowledgeResponse
+from odradek.wire.messages.share_fetch import ShareFetchResponse
 
 CORRELATION_ID = 77
 USUAL = HoldLimits()
@@ -27,7 +28,7 @@ REWRITTEN: tuple[tuple[type[Any], int], ...] = tuple(
     (cls, version)
     for cls, first in (
         (ProduceResponse, 10), (FetchResponse, 16), (MetadataResponse, 0), (FindCoordinatorResponse, 0),
-        (DescribeClusterResponse, 0), (ShareFetchResponse, 0), (ShareAcknowledgeResponse, 0),
+        (DescribeClusterResponse, 0), (ShareFetchResponse, 1), (ShareAcknowledgeResponse, 1),
     )
     for version in range(first, cls.VERSIONS.last + 1)
 )  # fmt: skip

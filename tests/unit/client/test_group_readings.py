@@ -15,6 +15,13 @@ from odradek.client.resources import Node
 from odradek.lag.group_lag import Owner
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.consumer_group_describe import Assignment, TopicPartitions
+from odradek.wire.messages.describe_share_group_offsets import (
+    DescribedShareOffset,
+    DescribedShareOffsets,
+    DescribedShareTopic,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
 from odradek.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from odradek.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -23,26 +30,22 @@ from odradek.wire.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from odradek.wire.other_groups import (
+from odradek.wire.messages.share_group_describe import (
     DescribedShareGroup,
-    DescribedShareOffset,
-    DescribedShareOffsets,
-    DescribedShareTopic,
-    DescribedStreamsGroup,
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsResponse,
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
     ShareMember,
+)
+from odradek.wire.messages.streams_group_describe import (
+    DescribedStreamsGroup,
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
     StreamsMember,
     Subtopology,
-    TaskIds,
     Tasks,
-    TopicInfo,
     Topology,
 )
+from odradek.wire.messages.streams_group_heartbeat import TaskIds, TopicInfo
 
 NODE = Node(1, Address("broker", 9092))
 

@@ -20,7 +20,8 @@ from odradek.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
+from odradek.wire.messages.share_acknowledge import ShareAcknowledgeResponse
+from odradek.wire.messages.share_fetch import ShareFetchResponse
 from support.rewriting import Advertised, frame_of, rewritten
 
 HOST = "gateway.example.com"
@@ -185,8 +186,8 @@ def test_describe_cluster_names_fenced_brokers_too(version: int) -> None:
 ENDPOINTS = [
     (ProduceResponse, ProduceEndpoint, range(10, 14)),
     (FetchResponse, NodeEndpoint, range(16, 19)),
-    (ShareFetchResponse, NodeEndpoint, range(3)),
-    (ShareAcknowledgeResponse, NodeEndpoint, range(3)),
+    (ShareFetchResponse, NodeEndpoint, range(1, 3)),
+    (ShareAcknowledgeResponse, NodeEndpoint, range(1, 3)),
 ]
 
 

@@ -70,6 +70,15 @@ APIS = [
     (72, "PushTelemetry", 0, 0, 0),
     (74, "ListConfigResources", 0, 1, 0),
     (75, "DescribeTopicPartitions", 0, 0, 0),
+    (76, "ShareGroupHeartbeat", 1, 1, 0),
+    (77, "ShareGroupDescribe", 1, 1, 0),
+    (78, "ShareFetch", 1, 2, 0),
+    (79, "ShareAcknowledge", 1, 2, 0),
+    (88, "StreamsGroupHeartbeat", 0, 1, 0),
+    (89, "StreamsGroupDescribe", 0, 1, 0),
+    (90, "DescribeShareGroupOffsets", 0, 1, 0),
+    (91, "AlterShareGroupOffsets", 0, 0, 0),
+    (92, "DeleteShareGroupOffsets", 0, 0, 0),
 ]
 MESSAGES: dict[str, Any] = {cls.__name__: cls for cls in declared_messages()}
 

@@ -19,10 +19,12 @@ from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.nodes import Nodes
+from odradek.broker.share.shares import Shares
 from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.share_config import ShareGroupConfig
 from odradek.log.batch_work import BatchOffload
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import Authorizer
@@ -114,6 +116,14 @@ class Broker(Answering):
             random_session_id,
             settings.max_fetch_session_partitions,
         )
+        self.shares = Shares(
+            groups,
+            stores.offsets.shares,
+            clock,
+            common.timer,
+            settings.max_fetch_session_partitions,
+        )
+        groups.shares.dropped = self.shares.dropped
         self.fetch_reads: FetchReads | None = None
         """None if nobody wants to know what clients read."""
         self.uses: ConnectionUses | None = None
@@ -137,6 +147,7 @@ class Broker(Answering):
             self.load_dynamic_config()
         self.follow(stores.logs.producer_ids.config, stores.logs.producer_ids.use_config)
         self.follow(groups.config, self.use_group_config)
+        self.follow(groups.config.share, self.use_share_config)
 
     @property
     def state_limits(self) -> list[StateLimit]:
@@ -146,6 +157,7 @@ class Broker(Answering):
             self.logs.producer_ids.limit,
             *self.fetch_sessions.limits,
             *self.groups.limits,
+            *self.shares.sessions.limits,
             *self.transactions.limits,
             self.credentials.limit,
             *([] if self.acls is None else [self.acls.limit]),
@@ -185,6 +197,13 @@ class Broker(Answering):
 
     def use_group_config(self, config: GroupConfig) -> None:
         """Use changed settings of groups; those that groups have of their own still come first."""
+        self.apply_group_config(replace(config, share=self.groups.config.share))
+
+    def use_share_config(self, config: ShareGroupConfig) -> None:
+        """The same for the settings of share groups."""
+        self.apply_group_config(replace(self.groups.config, share=config))
+
+    def apply_group_config(self, config: GroupConfig) -> None:
         if config != self.groups.config:
             self.groups.use_config(config)
             for name in self.metadata.resource_names(ResourceType.GROUP):

@@ -21,18 +21,17 @@ from odradek.client.groups import GroupListing, listing
 from odradek.client.resources import Node
 from odradek.lag.group_lag import Owner
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+    ShareOffsetsGroup,
+)
 from odradek.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from odradek.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
-from odradek.wire.other_groups import (
-    DescribedStreamsGroup,
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsResponse,
-    ShareGroupDescribeRequest,
-    ShareOffsetsGroup,
-    StreamsGroupDescribeRequest,
-)
+from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from odradek.wire.messages.streams_group_describe import DescribedStreamsGroup, StreamsGroupDescribeRequest
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "Classic", "Consumer", "Share", "Streams"
 WITHOUT_MEMBERS: Final = ("Empty", "Dead")

@@ -1,4 +1,4 @@
-"""Committed offsets of consumer groups in the metadata file.
+"""Groups and committed offsets in the metadata file.
 
 The store has its own connection with ``synchronous = normal``. A commit that returns is in the write-ahead
 log, so it survives the end of the process, kill -9 included. A power failure may lose the last commits;
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.metadata.failure import MetadataFailures
+from odradek.metadata.share_store import SqliteShareStore
 from odradek.metadata.store import connected
 from odradek.metadata.transaction import transaction
 
@@ -59,6 +60,7 @@ class SqliteOffsetStore:
     def __init__(self, path: Path | str, failures: MetadataFailures | None = None) -> None:
         self.failures = failures or MetadataFailures(path)
         self.connection = connected(path, SCHEMA)
+        self.shares = SqliteShareStore(self.connection, self.transaction)
 
     def close(self) -> None:
         """Close the connection; may be called twice."""
@@ -141,8 +143,9 @@ class SqliteOffsetStore:
             connection.execute("insert or replace into groups values (?, ?, ?, ?, ?)", row)
 
     def delete_group(self, group_id: str) -> None:
-        """Delete a group and all its offsets."""
+        """Delete a group with all its offsets, and what it has as a share group."""
         with self.transaction() as connection:
+            self.shares.delete_share_group(group_id)
             for table in ("groups", "group_offsets", "pending_group_offsets"):
                 connection.execute(f"delete from {table} where group_id = ?", (group_id,))  # noqa: S608
 

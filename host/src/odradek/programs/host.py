@@ -27,6 +27,7 @@ from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.meters.authentication_metrics import key_rows
 from odradek.meters.memory_metrics import memory_rows
 from odradek.meters.metrics import request_rows, worker_rows
+from odradek.meters.share_metrics import share_rows
 from odradek.meters.state_metrics import state_rows
 from odradek.metrics.metric import MetricRow
 from odradek.net.authentications import Authentications
@@ -183,6 +184,7 @@ class Host:
         """Tell those that follow connections."""
         self.telemetry.connection_closed(connection_id, in_order)
         self.pushes.incidents.stuck.closed(connection_id)
+        self.broker.shares.connection_closed(connection_id)
         if self.broker.uses is not None:
             self.broker.uses.connection_closed(connection_id)
         if self.broker.fetch_reads is not None:
@@ -247,6 +249,7 @@ class Host:
         """Requests, rights, and what clients have made."""
         yield from request_rows(self.dispatcher, self.broker)
         yield from worker_rows({"batch": self.batch_workers})
+        yield from share_rows(self.broker.shares.deliveries)
         yield from state_rows(
             self.broker.state_limits, self.broker.names, self.telemetry.subscriptions.skipped
         )

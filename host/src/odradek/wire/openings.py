@@ -9,22 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
 from odradek.wire.types import Int16, Int32, Int64, Message, between, since
 
 MOST_VERSIONS: Final = 9
 """No API here has so many. A bound, because each version that is met is compiled."""
 
 
-class ThrottleOpening(Message, api_key=-1, versions=between(0, MOST_VERSIONS), flexible=since(0)):
-    """The throttle time."""
-
-    throttle_time_ms: Int32 = 0
-
-
-class ErrorOpening(ThrottleOpening):
+class ErrorOpening(Message, api_key=-1, versions=between(0, MOST_VERSIONS), flexible=since(0)):
     """The throttle time and the error."""
 
+    throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
 
 
@@ -38,9 +32,6 @@ class TokenResponse(Message, api_key=-1, versions=between(0, MOST_VERSIONS), fle
 
 OTHER_RESPONSES: Final[Mapping[int, type[Any]]] = {
     **dict.fromkeys((39, 40), TokenResponse),
-    **dict.fromkeys((64, 76, 80, 81, 82, 88, 91, 92), ErrorOpening),
-    **dict.fromkeys((77, 89, 90), ThrottleOpening),
-    ShareFetchResponse.API_KEY: ShareFetchResponse,
-    ShareAcknowledgeResponse.API_KEY: ShareAcknowledgeResponse,
+    **dict.fromkeys((64, 80, 81, 82), ErrorOpening),
 }
 """By API key."""

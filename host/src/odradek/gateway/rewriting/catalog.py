@@ -15,7 +15,8 @@ from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
 from odradek.wire.messages.metadata import MetadataResponse
 from odradek.wire.messages.produce import ProduceResponse
-from odradek.wire.share_responses import ShareAcknowledgeResponse, ShareFetchResponse
+from odradek.wire.messages.share_acknowledge import ShareAcknowledgeResponse
+from odradek.wire.messages.share_fetch import ShareFetchResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,10 @@ class AddressedApi:
         """The last version whose layout is known."""
         return int(self.response.VERSIONS.last)
 
+    def knows(self, version: int) -> bool:
+        """Whether the layout of a version is known."""
+        return int(self.response.VERSIONS.first) <= version <= self.last
+
     def layout(self, version: int) -> AddressedLayout:
         """A known version, compiled on first use."""
         found = self.layouts.get(version)
@@ -49,7 +54,7 @@ class AddressedApi:
         """Looks at responses that have arrived whole: most pass without a rewriter. None if all do."""
         if version < self.first:
             return None
-        return self.layout(version).passing if version <= self.last else unseen
+        return self.layout(version).passing if self.knows(version) else unseen
 
     def rewriter(self, version: int, size: int, addresses: Addresses, limits: HoldLimits) -> Rewriter:
         """The rewriter of one response."""
@@ -60,7 +65,7 @@ class AddressedApi:
 
 
 class UnknownLayout:
-    """Refuses one response: its version is newer than the layouts that are known."""
+    """Refuses one response: its version is not among the layouts that are known."""
 
     error_code: int | None = None
     throttle_ms: int | None = None
@@ -105,6 +110,6 @@ def rewriter_for(
     api = ADDRESSED.get(api_key)
     if api is None or version < api.first:
         return None
-    if version > api.last:
+    if not api.knows(version):
         return UnknownLayout(api_key, version)
     return api.rewriter(version, size, addresses, limits)
