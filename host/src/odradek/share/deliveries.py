@@ -179,6 +179,7 @@ class Deliveries:
         Raises:
             ApiError: They cannot be stored.
         """
+        deliveries = [each for each in deliveries if self.is_current(each)]
         if not deliveries:
             return
         try:
