@@ -461,6 +461,6 @@ def test_apis_with_a_charge_of_their_own_are_known() -> None:
 
     assert own >= {"Produce", "Fetch", "CreateTopics", "DeleteTopics", "CreatePartitions"}
     assert own - {"ApiVersions", "SaslHandshake", "SaslAuthenticate"} == {
-        "Produce", "Fetch", "CreateTopics", "DeleteTopics", "CreatePartitions",
+        "Produce", "Fetch", "ShareFetch", "CreateTopics", "DeleteTopics", "CreatePartitions",
     }  # fmt: skip
     assert (ProduceRequest.API_KEY, FetchRequest.API_KEY) == (0, 1)

@@ -48,7 +48,7 @@ class LagScene:
         chosen = LagSettings(**settings)
         rooms = self.broker.groups, self.broker.topics, self.clock
         wanted = matcher(chosen.groups), matcher(chosen.topics)
-        positions: HostPositions | HostReaders = HostPositions(*rooms, *wanted)
+        positions: HostPositions | HostReaders = HostPositions(*rooms, *wanted, self.broker.shares.deliveries)
         if clients:
             self.broker.fetch_reads = FetchReads()
             positions = HostReaders(self.broker.fetch_reads, *rooms, *wanted, "host-1")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +20,8 @@ from support.data_requests import produce_request
 from support.wire_client import WireClient
 
 GROUP_RESOURCE = 32
+PATIENCE_S = 120
+"""For steps that take seconds on an idle machine."""
 Record = tuple[int, int, int, str]
 """Partition, offset, deliveries, value."""
 
@@ -26,6 +31,7 @@ class ShareMember:
     """One running ``odradek.ShareMember``."""
 
     process: subprocess.Popen[str]
+    lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     got: list[str] = field(default_factory=list)
     """Values of a `drain`."""
     taken: list[str] = field(default_factory=list)
@@ -36,12 +42,18 @@ class ShareMember:
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
+    def pump(self) -> None:
+        """Queue what it says; None at the end."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put(line.strip())
+        self.lines.put(None)
+
     def read_until(self, word: str) -> list[str]:
         """The lines up to one that begins with a word, which is the last."""
-        assert self.process.stdout is not None
         lines = []
-        for line in self.process.stdout:
-            lines.append(line.strip())
+        while (line := self.lines.get(timeout=PATIENCE_S)) is not None:
+            lines.append(line)
             if line.startswith(word):
                 return lines
         raise AssertionError(f"it ended without {word!r} after {lines}")
@@ -65,45 +77,58 @@ class ShareMember:
         self.tell("commit")
         return self.read_until("committed")[-1].removeprefix("committed").strip()
 
-    def drain(self, count: int, idle_ms: int) -> None:
-        """Begin to take records, until there are so many, or none for a while."""
-        self.tell(f"drain {count} {idle_ms}")
+    def drain(self) -> None:
+        """Begin to take all records, until it is told something else."""
+        self.tell("drain")
 
-    def drained(self) -> None:
-        """Wait until that has ended."""
-        while self.next_word() != "drained":
-            pass
-
-    def wait_for_values(self, count: int) -> None:
-        """Wait until so many values were taken."""
-        while len(self.taken) < count:
-            assert self.next_word()
-
-    def kill(self) -> None:
-        """End it as ``kill -9`` does, and read what it has said before."""
-        self.process.kill()
-        while self.next_word():
-            pass
-
-    def next_word(self) -> str:
-        """The first word of the next line of a `drain`; empty at the end."""
-        assert self.process.stdout is not None
-        word, _, value = self.process.stdout.readline().strip().partition(" ")
+    def read(self, wait_s: float = 0) -> bool:
+        """Read a line of a `drain`; return whether there was one."""
+        try:
+            line = self.lines.get(timeout=wait_s) if wait_s else self.lines.get_nowait()
+        except queue.Empty:
+            return False
+        word, _, value = (line or "").partition(" ")
         if word == "value":
             self.taken.append(value)
         elif word == "got":
             self.got.append(value)
-        return word
+        return line is not None
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does, and read what it has said before."""
+        self.process.kill()
+        while self.read(PATIENCE_S):
+            pass
+
+
+def drain_until(members: Sequence[ShareMember], values: Collection[str], *others: ShareMember) -> None:
+    """Wait until the members, with others that are gone, have got all values."""
+    deadline = time.monotonic() + PATIENCE_S
+    wanted = set(values)
+    while time.monotonic() < deadline:
+        if not sum(each.read() for each in members):
+            if wanted <= {value for each in (*members, *others) for value in each.got}:
+                break
+            members[0].read(0.05)
+    for each in members:  # what they have accepted is answered by then
+        each.tell("commit")
+        while (line := each.lines.get(timeout=PATIENCE_S)) is not None and not line.startswith("committed"):
+            word, _, value = line.partition(" ")
+            (each.taken if word == "value" else each.got).append(value)
 
 
 @contextmanager
 def share_member(command: list[str]) -> Iterator[ShareMember]:
     """Start a member; it is killed at the end."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        member = ShareMember(process)
+        reader = threading.Thread(target=member.pump)
+        reader.start()
         try:
-            yield ShareMember(process)
+            yield member
         finally:
             process.kill()
+            reader.join()
 
 
 def address_of(bootstrap: str) -> tuple[str, int]:

@@ -13,10 +13,26 @@ from contrib.capture.ports import free_port
 from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import host_process
 from integration.java.jvm import Jvm
-from support.share_members import ShareMember, configure_group, produce_values, share_member
+from support.share_members import (
+    PATIENCE_S,
+    ShareMember,
+    configure_group,
+    drain_until,
+    produce_values,
+    share_member,
+)
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 BATCH = 100
+QUICK = ("group.share.min.heartbeat.interval.ms=100", "group.share.heartbeat.interval.ms=100")
+"""A member gets its partitions with its second heartbeat."""
+
+
+@pytest.fixture(scope="module")
+def tools(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleTools]:
+    """The console tools on a host for all tests of this file."""
+    with host_process(tmp_path_factory.mktemp("share-host"), *QUICK) as host:
+        yield ConsoleTools(jvm, host.bootstrap)
 
 
 @contextmanager
@@ -29,7 +45,9 @@ def member(jvm: Jvm, bootstrap: str, group_id: str, topic: str, *settings: str) 
 def prepared(tools: ConsoleTools, topic: str, partitions: int = 1, **settings: str) -> None:
     """A topic that the group of the same name reads from the beginning."""
     tools.create_topic(topic, partitions)
-    configure_group(tools.bootstrap, topic, auto_offset_reset="earliest", **settings)
+    configure_group(
+        tools.bootstrap, topic, auto_offset_reset="earliest", assignment_interval_ms="0", **settings
+    )
 
 
 def produced(bootstrap: str, topic: str, batches: int, partitions: int = 1) -> list[str]:
@@ -49,9 +67,8 @@ def test_two_members_receive_everything_once(tools: ConsoleTools, newest_jvm: Jv
         member(newest_jvm, tools.bootstrap, "share-all", "share-all") as two,
     ):
         for each in (one, two):
-            each.drain(len(values), 5_000)
-        for each in (one, two):
-            each.drained()
+            each.drain()
+        drain_until([one, two], values)
 
     assert sorted(one.taken + two.taken) == values
     assert len(one.got + two.got) == len(values)
@@ -131,7 +148,7 @@ def test_nothing_is_lost_by_kills_of_host_and_members(tmp_path: Path, newest_jvm
     topic, bootstrap = "share-host", f"127.0.0.1:{free_port()}"
     listeners = f"listeners=PLAINTEXT://{bootstrap}"
     with (
-        host_process(tmp_path, listeners) as host,
+        host_process(tmp_path, listeners, *QUICK) as host,
         member(newest_jvm, bootstrap, topic, topic) as one,
         member(newest_jvm, bootstrap, topic, topic) as two,
         member(newest_jvm, bootstrap, topic, topic) as three,
@@ -139,15 +156,14 @@ def test_nothing_is_lost_by_kills_of_host_and_members(tmp_path: Path, newest_jvm
         prepared(ConsoleTools(jvm, bootstrap), topic, 2)
         values = produced(bootstrap, topic, 40, partitions=2)
         for each in (one, two, three):
-            each.drain(len(values), 15_000)
-        one.wait_for_values(1)
+            each.drain()
+        assert one.read(PATIENCE_S)
         one.kill()
-        two.wait_for_values(len(two.taken) + 1)
+        assert two.read(PATIENCE_S)
         host.process.send_signal(signal.SIGKILL)
         host.process.wait()
-        with host_process(tmp_path, listeners):
-            two.drained()
-            three.drained()
+        with host_process(tmp_path, listeners, *QUICK):
+            drain_until([two, three], values, one)
 
     assert set(one.got + two.got + three.got) == set(values)
     taken = one.taken + two.taken + three.taken

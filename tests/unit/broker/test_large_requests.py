@@ -59,6 +59,8 @@ NOT_IN_STEPS = {
     "ShareGroupHeartbeat subscribed_topic_names",
     "DescribeClientQuotas components",
     "DescribeConfigs resources.configuration_keys",
+    "ShareFetch forgotten_topics_data",
+    "ShareFetch forgotten_topics_data.partitions",
     "Fetch forgotten_topics_data",
     "Fetch forgotten_topics_data.partitions",
     "JoinGroup protocols",
@@ -71,6 +73,15 @@ NOT_IN_STEPS = {
     "ListTransactions state_filters",
     "SyncGroup assignments",
     "UpdateFeatures feature_updates",
+    # Refused at once: there is no share session.
+    "ShareAcknowledge topics",
+    "ShareAcknowledge topics.partitions",
+    "ShareAcknowledge topics.partitions.acknowledgement_batches",
+    "ShareAcknowledge topics.partitions.acknowledgement_batches.acknowledge_types",
+    "ShareFetch topics",
+    "ShareFetch topics.partitions",
+    "ShareFetch topics.partitions.acknowledgement_batches",
+    "ShareFetch topics.partitions.acknowledgement_batches.acknowledge_types",
     # Refused at once: there is no share group.
     "DeleteShareGroupOffsets topics",
     # Refused at once: there is no authorizer.

@@ -29,8 +29,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
  *   <li>{@code accept P O}, {@code release P O}, {@code reject P O}, {@code renew P O}: acknowledge one record of
  *       the last poll.
  *   <li>{@code commit}: send the acknowledgements; prints {@code committed} and the errors.
- *   <li>{@code drain N MS}: poll, accept and commit until N records came, or none for so long; prints
- *       {@code got VALUE} for each record, and {@code value VALUE} for each whose commit went well.
+ *   <li>{@code drain}: poll, accept and commit until the next line; prints {@code got VALUE} for each record, and
+ *       {@code value VALUE} for each whose commit went well.
  *   <li>{@code close}: leave the group; prints {@code closed}.
  * </ul>
  */
@@ -66,7 +66,7 @@ public final class ShareMember {
             switch (words[0]) {
                 case "poll" -> poll(Integer.parseInt(words[1]), Long.parseLong(words[2]));
                 case "commit" -> System.out.println("committed" + commit());
-                case "drain" -> drain(Integer.parseInt(words[1]), Long.parseLong(words[2]));
+                case "drain" -> drain(lines);
                 default -> consumer.acknowledge(
                     held.get(words[1] + " " + words[2]), AcknowledgeType.valueOf(words[0].toUpperCase()));
             }
@@ -98,26 +98,18 @@ public final class ShareMember {
         return errors.toString();
     }
 
-    private void drain(int count, long idleMs) {
-        int read = 0;
-        long last = System.nanoTime();
-        while (read < count && System.nanoTime() - last < idleMs * 1_000_000) {
+    private void drain(BufferedReader lines) throws IOException {
+        while (!lines.ready()) {
             List<String> values = new ArrayList<>();
             for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(200))) {
                 System.out.println("got " + record.value());
                 values.add(record.value());
                 consumer.acknowledge(record, AcknowledgeType.ACCEPT);
             }
-            if (values.isEmpty()) {
-                continue;
-            }
-            last = System.nanoTime();
-            if (commit().isEmpty()) {
+            if (!values.isEmpty() && commit().isEmpty()) {
                 values.forEach(value -> System.out.println("value " + value));
-                read += values.size();
             }
             System.out.flush();
         }
-        System.out.println("drained " + read);
     }
 }

@@ -117,10 +117,11 @@ class Broker(Answering):
             settings.max_fetch_session_partitions,
         )
         self.shares = Shares(
-            groups,
+            groups.share_config,
             stores.offsets.shares,
             clock,
             common.timer,
+            groups.config.share.max_share_sessions,
             settings.max_fetch_session_partitions,
         )
         groups.shares.dropped = self.shares.dropped

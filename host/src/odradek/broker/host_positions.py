@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from odradek.broker.topics import Topic, Topics
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_state import ClassicState
+from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_member import ConsumerMember
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.embedded_protocol import assignment_of
 from odradek.group.group_coordinator import Group, GroupCoordinator
+from odradek.group.share_group import ShareGroup
+from odradek.group.share_member import ShareMember
 from odradek.lag.group_lag import GroupLag, Owner, PartitionLag, SeriesCount, TopicEnds, series_count
 from odradek.lag.meter import (
     MARKERS_MOST,
@@ -25,6 +28,7 @@ from odradek.lag.meter import (
     topic_lag,
 )
 from odradek.lag.standing import Ends
+from odradek.share.deliveries import Deliveries
 from odradek.waiting.clock import Clock
 from odradek.waiting.steps import Steps
 from odradek.wire.api_error import ApiError
@@ -33,6 +37,17 @@ PARTITIONS_A_STEP: Final = 50
 """Some tenths of a millisecond."""
 LOOKUP_WORK: Final = 10
 """A lookup in the log takes as long as this many partitions."""
+
+
+class Position(NamedTuple):
+    """How far a group is in a partition."""
+
+    offset: int
+    """The first record that it is not done with."""
+    changed_ms: int
+    """When that changed last; wall time."""
+    done: int = 0
+    """Records after the offset that it is done with."""
 
 
 class LogLooks:
@@ -75,6 +90,7 @@ class HostPositions(LogLooks):
         clock: The time.
         wants_group: Whether a group of this id counts.
         wants_topic: Whether a topic of this name counts.
+        shared: The deliveries to share groups.
     """
 
     def __init__(
@@ -84,9 +100,11 @@ class HostPositions(LogLooks):
         clock: Clock,
         wants_group: Callable[[str], bool],
         wants_topic: Callable[[str], bool],
+        shared: Deliveries,
     ) -> None:
         super().__init__(topics, clock)
         self.coordinator = groups
+        self.shared = shared
         self.wants_group = wants_group
         self.wants_topic = wants_topic
         self.outcome = "completed"
@@ -102,10 +120,24 @@ class HostPositions(LogLooks):
         for group in list(self.coordinator):
             group_id, offsets = group.group_id, self.coordinator.offsets
             if group_id not in offsets.owned and self.wants_group(group_id):
-                mine = offsets.of_group(group_id)
+                mine = [at for at, _ in self.positions(group)]
                 count = series_count(len(mine), len({topic_id for topic_id, _ in mine}))
                 self.chosen[group_id] = group, count
                 yield None
+
+    def positions(self, group: Group) -> list[tuple[TopicPartition, Position]]:
+        """How far a group is in each partition. A share group is so far in those that it has read from since
+        the start of the host.
+        """
+        if not isinstance(group, ShareGroup):
+            offsets = self.coordinator.offsets.of_group(group.group_id)
+            return [(at, Position(each.offset, each.commit_timestamp_ms)) for at, each in offsets.items()]
+        deliveries = self.shared.groups.get(group.group_id, {})
+        return [
+            (at, Position(each.partition.start, each.stored_ms, each.partition.done))
+            for at, each in deliveries.items()
+            if each.is_started
+        ]
 
     def groups(self) -> dict[str, SeriesCount]:
         """The groups of this round."""
@@ -117,7 +149,8 @@ class HostPositions(LogLooks):
 
     def read_topics(self) -> list[Topic]:
         """The topics that groups have offsets of."""
-        found = map(self.topics.by_id.get, self.coordinator.offsets.groups_of_topic)
+        shared = (key[0] for group in self.shared.groups.values() for key in group)
+        found = map(self.topics.by_id.get, {*self.coordinator.offsets.groups_of_topic, *shared})
         return [topic for topic in found if topic is not None and self.wants_topic(topic.name)]
 
     def note_ends(self) -> Steps:
@@ -148,15 +181,15 @@ class HostPositions(LogLooks):
             return None
         partitions: dict[str, list[PartitionLag]] = {}
         committed_ms: dict[str, int] = {}
-        for at, committed in list(self.coordinator.offsets.of_group(group).items()):
+        for at, position in self.positions(found):
             topic = self.topics.by_id.get(at[0])
             log = topic.partition(at[1]) if topic is not None and self.wants_topic(topic.name) else None
             if topic is not None and log is not None and not log.offline:
                 ends = Ends(log.log_start_offset, log.high_watermark, log.last_stable_offset)
                 self.meter.note(at, ends.high_watermark, self.clock.monotonic_ms())
-                measured = self.meter.partition_lag(group, at, committed.offset, ends)
-                partitions.setdefault(topic.name, []).append(measured)
-                newest_ms = max(committed_ms.get(topic.name, 0), committed.commit_timestamp_ms)
+                measured = self.meter.partition_lag(group, at, position.offset, ends)
+                partitions.setdefault(topic.name, []).append(less_done(measured, position.done))
+                newest_ms = max(committed_ms.get(topic.name, 0), position.changed_ms)
                 committed_ms[topic.name] = newest_ms
             self.work += 1
             if self.work >= PARTITIONS_A_STEP:
@@ -191,7 +224,7 @@ class HostPositions(LogLooks):
 
     def assignments(self, group: Group) -> Iterator[tuple[Owner, str, Iterable[int]]]:
         """Each member with a topic and its partitions."""
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | ShareGroup):
             for member in group.members.values():
                 owner = owner_of(member)
                 for topic_id, index in member.assigned:
@@ -204,6 +237,15 @@ class HostPositions(LogLooks):
                     yield owner_of(each), part.topic, part.partitions
 
 
-def owner_of(member: ClassicMember | ConsumerMember) -> Owner:
+def less_done(found: PartitionLag, done: int) -> PartitionLag:
+    """A lag without the records that the group is done with."""
+    if not done or not found.standing.lag:
+        return found
+    lag = max(found.standing.lag - done, 0)
+    unstable = min(found.standing.unstable, lag)
+    return found._replace(standing=found.standing._replace(lag=lag, unstable=unstable))
+
+
+def owner_of(member: ClassicMember | ConsumerMember | ShareMember) -> Owner:
     """A member as the owner of partitions."""
     return Owner.of(member.member_id, member.client_id, member.client_host)

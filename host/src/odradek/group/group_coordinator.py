@@ -26,6 +26,7 @@ from odradek.group.group_subscriptions import Compute
 from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.outbox import Outbox
+from odradek.group.share_config import ShareGroupConfig
 from odradek.group.share_group import ShareGroup
 from odradek.group.share_member import ShareMember
 from odradek.group.share_states import ShareStates
@@ -152,6 +153,10 @@ class GroupCoordinator:
             changed=self.save_if_possible,
             expelled=self.session_ended,
         )
+
+    def share_config(self, group_id: str) -> ShareGroupConfig:
+        """The settings of a share group, also of one that does not exist."""
+        return self.own_configs.get(group_id, self.config).share
 
     def configure(self, group_id: str, properties: Mapping[str, str]) -> None:
         """Apply a group's own properties from the next heartbeats on; without any, the host's apply."""

@@ -38,7 +38,7 @@ def lag_parts(config: HostConfig, pushes: Pushes, broker: Broker, origin: str) -
     chosen = matcher(config.lag.groups), matcher(config.lag.topics)
     measured: list[tuple[Any, Metrics[LagRounds]]] = []
     if settings.has_groups:
-        measured.append((HostPositions(*rooms, *chosen), ROUNDS))
+        measured.append((HostPositions(*rooms, *chosen, broker.shares.deliveries), ROUNDS))
     if settings.has_clients:
         broker.fetch_reads = FetchReads()
         measured.append((HostReaders(broker.fetch_reads, *rooms, *chosen, origin), CLIENT_ROUNDS))

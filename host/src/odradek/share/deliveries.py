@@ -49,6 +49,8 @@ class Delivery:
     partition: SharePartition
     is_started: bool
     """Whether the start offset is known."""
+    stored_ms: int = 0
+    """When the state was stored last, or loaded; wall time."""
     unlocking: TimerTask | None = None
     """Runs when the first lock ends, or earlier."""
 
@@ -110,7 +112,7 @@ class Deliveries:
             return None
         start, spans = row[3], row[5]
         partition = SharePartition.restored(max(start, 0), unpacked(spans))
-        delivery = Delivery(group_id, key, partition, is_started=start != NOT_STARTED)
+        delivery = Delivery(group_id, key, partition, start != NOT_STARTED, self.clock.now_ms())
         self.groups.setdefault(group_id, {})[key] = delivery
         return delivery
 
@@ -177,6 +179,7 @@ class Deliveries:
         Raises:
             ApiError: They cannot be stored.
         """
+        deliveries = [each for each in deliveries if self.is_current(each)]
         if not deliveries:
             return
         try:
@@ -186,7 +189,9 @@ class Deliveries:
             for each in deliveries:
                 self.drop(each)
             raise
+        now_ms = self.clock.now_ms()
         for each in deliveries:
+            each.stored_ms = now_ms
             if each.partition.advanced(self.limits_of(each.group_id)):
                 each.partition.tell()
 

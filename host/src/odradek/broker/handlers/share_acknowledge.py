@@ -12,13 +12,19 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from typing import Any
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.share.acknowledging import Acknowledging
 from odradek.broker.share_member import require_member
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
+from odradek.share.deliveries import PartitionKey
 from odradek.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
+from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.share_acknowledge import (
@@ -32,22 +38,31 @@ from odradek.wire.messages.share_acknowledge import (
 @answers(ShareAcknowledgeRequest)
 def share_acknowledge(
     request: ShareAcknowledgeRequest, context: RequestContext, broker: Broker
-) -> ShareAcknowledgeResponse:
-    group_id, member_id = require_member(request, context, broker)
+) -> ShareAcknowledgeResponse | Deferred[ShareAcknowledgeResponse]:
+    key = require_member(request, context, broker)
     if request.share_session_epoch == INITIAL_EPOCH:
         raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-    session = broker.shares.sessions.continued((group_id, member_id), request.share_session_epoch)
-    results = Acknowledging(
+    session = broker.shares.sessions.continued(key, request.share_session_epoch)
+    acknowledging = Acknowledging(
         broker.shares,
         broker.topics,
         broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC),
-        group_id,
-        member_id,
+        *key,
         broker.clock.monotonic_ms(),
         may_renew=request.is_renew_ack,
-    ).all(request.topics)
-    if request.share_session_epoch == FINAL_EPOCH:
-        broker.shares.close(session)
+    )
+
+    def work() -> Generator[Step, Any, ShareAcknowledgeResponse]:
+        results = yield from acknowledging.all(request.topics)
+        if request.share_session_epoch == FINAL_EPOCH:
+            broker.shares.close(session)
+        return response_of(results, broker.shares.config(key[0]).record_lock_duration_ms)
+
+    return broker.steps.answer(work())
+
+
+def response_of(results: dict[PartitionKey, ApiError | None], lock_ms: int) -> ShareAcknowledgeResponse:
+    """The response with the results of all partitions."""
     topics: dict[bytes, AcknowledgedTopic] = {}
     for (topic_id, index), error in results.items():
         topic = topics.setdefault(topic_id, AcknowledgedTopic(topic_id=topic_id))
@@ -55,7 +70,4 @@ def share_acknowledge(
         if error is not None:
             answer.error_code, answer.error_message = error.code, error.message or None
         topic.partitions.append(answer)
-    return ShareAcknowledgeResponse(
-        acquisition_lock_timeout_ms=broker.shares.config(group_id).record_lock_duration_ms,
-        responses=list(topics.values()),
-    )
+    return ShareAcknowledgeResponse(acquisition_lock_timeout_ms=lock_ms, responses=list(topics.values()))

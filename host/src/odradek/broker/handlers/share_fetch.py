@@ -20,14 +20,18 @@ Differs from Kafka:
     * An unknown acquire mode is INVALID_REQUEST; Kafka answers UNKNOWN_SERVER_ERROR.
     * Where a group begins to read is stored with its first fetch. In Kafka a group that begins at the end
       begins at the new end, if it acknowledges nothing before the broker fails.
-    * One request reads 1000 partitions at most, the next one the others. The sessions of all members together
-      have as many partitions as ``fetch.session.partitions.max`` allows; beyond that
-      SHARE_SESSION_LIMIT_REACHED.
+    * The sessions of all members together have as many partitions as ``fetch.session.partitions.max`` allows;
+      beyond that SHARE_SESSION_LIMIT_REACHED.
     * A throttled client still gets the records that it has acquired.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import (
@@ -50,6 +54,7 @@ from odradek.share.acquisition import Wanted
 from odradek.share.deliveries import PartitionKey
 from odradek.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey, ShareSession
 from odradek.waiting.deferred import Deferred
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.share_fetch import (
@@ -60,6 +65,8 @@ from odradek.wire.messages.share_fetch import (
 )
 
 READ_COMMITTED = "read_committed"
+Begun = ShareFetchResponse | ShareLook
+"""The answer, or what a fetch waits for."""
 RECORD_LIMIT = 1
 """The acquire mode in which ``max_records`` is never exceeded."""
 
@@ -151,7 +158,7 @@ def look_params(request: ShareFetchRequest, context: RequestContext, broker: Bro
 def share_fetch(
     request: ShareFetchRequest, context: RequestContext, broker: Broker
 ) -> ShareFetchResponse | Deferred[ShareFetchResponse]:
-    shares, key = broker.shares, require_member(request, context, broker)
+    key = require_member(request, context, broker)
     check(request)
     try:
         session = session_of(request, key, context, broker)
@@ -159,38 +166,65 @@ def share_fetch(
         if error.code is not ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             raise
         return refused_later(error, request.max_wait_ms, broker)
-    params = look_params(request, context, broker)
     rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
-    acknowledged = Acknowledging(
-        shares, broker.topics, rights, *key, broker.clock.monotonic_ms(), may_renew=request.is_renew_ack
-    ).all(request.topics)
-    if request.share_session_epoch == FINAL_EPOCH:
-        shares.close(session)
-    if request.share_session_epoch == FINAL_EPOCH or request.is_renew_ack:
-        return response_of({}, acknowledged, params.limits.lock_ms)
-    look = ShareLook(shares, broker.topics, broker.clock, rights, session, params)
-    return fetched(look, request, acknowledged, broker)
+    fetching = ShareFetching(request, broker, session, rights, look_params(request, context, broker))
+    begun: Begun | Deferred[Begun] = broker.steps.answer(fetching.begin(), droppable=True)
+    return begun.then(fetching.go_on) if isinstance(begun, Deferred) else fetching.go_on(begun)
 
 
-def fetched(
-    first: ShareLook,
-    request: ShareFetchRequest,
-    acknowledged: dict[PartitionKey, ApiError | None],
-    broker: Broker,
-) -> ShareFetchResponse | Deferred[ShareFetchResponse]:
-    """The records of a session, at once or when there are enough."""
+@dataclass(slots=True, eq=False)
+class ShareFetching:
+    """One fetch of a session."""
 
-    def respond(look: ShareLook) -> ShareFetchResponse:
-        rows = look.acquire()
-        if request.share_session_epoch == INITIAL_EPOCH:
-            for each in look.session.partitions:
+    request: ShareFetchRequest
+    broker: Broker
+    session: ShareSession
+    rights: Rights
+    params: LookParams
+    acknowledged: dict[PartitionKey, ApiError | None] = field(default_factory=dict)
+
+    def begin(self) -> Generator[Step, Any, Begun]:
+        """Take the acknowledgements. Answer, or find out what to wait for."""
+        request, shares, topics = self.request, self.broker.shares, self.broker.topics
+        now_ms = self.broker.clock.monotonic_ms()
+        self.acknowledged = yield from Acknowledging(
+            shares, topics, self.rights, *self.session.key, now_ms, may_renew=request.is_renew_ack
+        ).all(request.topics)
+        if request.share_session_epoch == FINAL_EPOCH:
+            shares.close(self.session)
+        if request.share_session_epoch == FINAL_EPOCH or request.is_renew_ack:
+            return self.response({})
+        look = yield from self.look()
+        if request.max_wait_ms > 0 and not look.is_enough:
+            return look
+        return self.response((yield from look.acquire()))
+
+    def go_on(self, found: Begun) -> ShareFetchResponse | Deferred[ShareFetchResponse]:
+        """Wait, if there was not enough."""
+        if isinstance(found, ShareFetchResponse):
+            return found
+        broker = self.broker
+        waiting = ShareWait(broker.clock, broker.timer).start(found, self.request.max_wait_ms)
+        return waiting.then(lambda _: broker.steps.answer(self.again(), droppable=True))
+
+    def again(self) -> Generator[Step, Any, ShareFetchResponse]:
+        """Answer with what is there after the wait."""
+        look = yield from self.look()
+        return self.response((yield from look.acquire()))
+
+    def look(self) -> Generator[Step, Any, ShareLook]:
+        """Look at all partitions."""
+        broker = self.broker
+        look = ShareLook(broker.shares, broker.topics, broker.clock, self.rights, self.session, self.params)
+        yield from look.all()
+        return look
+
+    def response(self, rows: dict[PartitionKey, SharePartition]) -> ShareFetchResponse:
+        """The response with what the member gets. At epoch 0 it names every partition."""
+        if self.request.share_session_epoch == INITIAL_EPOCH:
+            for each in self.session.partitions:
                 rows.setdefault(each, SharePartition(partition_index=each[1]))
-        return response_of(rows, acknowledged, look.params.limits.lock_ms)
-
-    first.all()
-    if request.max_wait_ms <= 0 or first.is_enough:
-        return respond(first)
-    return ShareWait(broker.clock, broker.timer, first.again, respond).start(first, request.max_wait_ms)
+        return response_of(rows, self.acknowledged, self.params.limits.lock_ms)
 
 
 def refused_later(error: ApiError, wait_ms: int, broker: Broker) -> Deferred[ShareFetchResponse]:

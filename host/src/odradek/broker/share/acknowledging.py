@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from odradek.broker.authorization import Rights
 from odradek.broker.share.shares import Shares
 from odradek.broker.topics import Topics
 from odradek.share.acknowledgement import REJECT, RENEW, parsed
 from odradek.share.deliveries import Delivery, PartitionKey
+from odradek.waiting.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.share_acknowledge import AcknowledgementBatch
@@ -52,22 +53,34 @@ class Acknowledging:
     """By partition, without those that have nothing to acknowledge."""
     changed: dict[PartitionKey, Delivery] = field(default_factory=dict)
 
-    def all(self, topics: Sequence[AcknowledgedTopic]) -> dict[PartitionKey, ApiError | None]:
+    def all(
+        self, topics: Sequence[AcknowledgedTopic]
+    ) -> Generator[Step, Any, dict[PartitionKey, ApiError | None]]:
         """Take the acknowledgements of a request, partition by partition, and store them."""
-        for topic in topics:
-            for partition in topic.partitions:
-                if partition.acknowledgement_batches:
-                    key = topic.topic_id, partition.partition_index
-                    try:
-                        self.one(key, partition.acknowledgement_batches)
-                        self.results.setdefault(key, None)
-                    except ApiError as error:
-                        self.results[key] = error
+        try:
+            for topic in topics:
+                for partition in topic.partitions:
+                    if partition.acknowledgement_batches:
+                        self.take((topic.topic_id, partition.partition_index), partition)
+                    yield None
+        finally:
+            self.settle()
+        return self.results
+
+    def take(self, key: PartitionKey, partition: AcknowledgedPartition) -> None:
+        """Take the acknowledgements of one partition, and note their error."""
+        try:
+            self.one(key, partition.acknowledgement_batches)
+            self.results.setdefault(key, None)
+        except ApiError as error:
+            self.results[key] = error
+
+    def settle(self) -> None:
+        """Store what has changed; if that fails, nothing was acknowledged."""
         try:
             self.shares.deliveries.settle(list(self.changed.values()))
         except ApiError as error:
             self.results.update(dict.fromkeys(self.changed, error))
-        return self.results
 
     def one(self, key: PartitionKey, batches: Sequence[AcknowledgementBatch]) -> None:
         """Take the acknowledgements of one partition, all or none.

@@ -5,8 +5,9 @@ After SharePartitionManager.processShareFetch and ShareFetchUtils (Kafka 4.4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from odradek.broker.authorization import Rights
 from odradek.broker.share.shares import Shares
@@ -20,13 +21,11 @@ from odradek.share.acquisition import Acquired, Limits, LogBatch, Wanted
 from odradek.share.deliveries import Delivery, PartitionKey
 from odradek.share.share_sessions import ShareSession
 from odradek.waiting.clock import Clock
-from odradek.waiting.steps import result_of
+from odradek.waiting.steps import Step, Steps, result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.share_fetch import AcquiredRecords, SharePartition
 
-AT_A_TIME = 1_000
-"""The most partitions of a session that one request reads; the next one reads the others."""
 INLINE_BYTES = 131_072
 """The most bytes that are read at once for one response; the rest stays in its files until it is sent."""
 
@@ -69,20 +68,13 @@ class ShareLook:
     errors: dict[PartitionKey, ApiError] = field(default_factory=dict)
     inline_bytes: int = 0
 
-    def again(self) -> ShareLook:
-        """A second look."""
-        return ShareLook(self.shares, self.topics, self.clock, self.rights, self.session, self.params).all()
-
-    def all(self) -> ShareLook:
-        """Look at every partition."""
-        keys = list(self.session.partitions)
-        if len(keys) > AT_A_TIME:
-            del keys[AT_A_TIME:]
-            self.session.move_to_end(keys)
-        share = self.params.max_bytes // max(len(keys), 1)
-        for key in keys:
-            self.one(key, share)
-        return self
+    def all(self) -> Steps:
+        """Look at every partition. Another request of the session may change it in between."""
+        share = self.params.max_bytes // max(len(self.session.partitions), 1)
+        for key in list(self.session.partitions):
+            if key in self.session.partitions:
+                self.one(key, share)
+            yield None
 
     def one(self, key: PartitionKey, max_bytes: int) -> None:
         """Look at one partition, or find its error."""
@@ -154,7 +146,7 @@ class ShareLook:
         found = sum(offer.extent.size_bytes for offer in self.offers.values())
         return not self.readable or (bool(self.offers) and found >= self.params.min_bytes)
 
-    def acquire(self) -> dict[PartitionKey, SharePartition]:
+    def acquire(self) -> Generator[Step, Any, dict[PartitionKey, SharePartition]]:
         """What the member gets, and errors, by partition."""
         rows = {
             key: SharePartition(
@@ -170,6 +162,7 @@ class ShareLook:
             if count:
                 rows[key] = row
                 left -= count
+            yield None
         self.session.move_to_end([key for key in rows if key in self.offers])
         return rows
 

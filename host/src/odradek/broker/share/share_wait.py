@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from odradek.broker.share.share_look import ShareLook
 from odradek.log.partition_log import Listener, PartitionLog
@@ -24,20 +24,16 @@ class ShareWait:
     Args:
         clock: The time.
         timer: Ends the wait.
-        look: Looks at the partitions once more.
-        respond: Makes the answer from a look.
     """
 
     clock: Clock
     timer: Timer
-    look: Callable[[], ShareLook]
-    respond: Callable[[ShareLook], object]
-    deferred: Deferred[Any] = field(default_factory=Deferred)
+    deferred: Deferred[None] = field(default_factory=Deferred)
     timeout: TimerTask | None = None
     listening: list[tuple[PartitionLog, Listener, Delivery, Callable[[], None]]] = field(default_factory=list)
 
-    def start(self, found: ShareLook, wait_ms: int) -> Deferred[Any]:
-        """Wait for records of the partitions of a first look."""
+    def start(self, found: ShareLook, wait_ms: int) -> Deferred[None]:
+        """Wait for records of the partitions of a first look. The outcome is no answer: look again."""
         deadline_ms = self.clock.monotonic_ms() + min(wait_ms, MAX_WAIT_MS)
         self.timeout = self.timer.schedule(deadline_ms, self.finish)
         for key, (delivery, log) in found.readable.items():
@@ -57,9 +53,9 @@ class ShareWait:
             self.finish()
 
     def finish(self) -> None:
-        """Answer with the records that are there now."""
+        """Look again, and answer with the records that are there now."""
         self.stop()
-        self.deferred.complete_by(lambda: self.respond(self.look()))
+        self.deferred.complete(None)
 
     def stop(self) -> None:
         """Stop waiting. Nothing holds this object any longer."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.share_config import ShareGroupConfig
 from odradek.share.acquisition import Limits
 from odradek.share.deliveries import Deliveries, PartitionKey, StateStore
@@ -26,33 +25,26 @@ class Shares:
     """Everything about share groups that fetches need.
 
     Args:
-        groups: Their settings.
+        config: The settings of a group.
         store: Keeps the states of deliveries.
         clock: The time.
         timer: Ends locks.
+        max_sessions: ``group.share.max.share.sessions``.
         max_session_partitions: ``fetch.session.partitions.max``.
     """
 
     def __init__(
         self,
-        groups: GroupCoordinator,
+        config: Callable[[str], ShareGroupConfig],
         store: StateStore,
         clock: Clock,
         timer: Timer,
+        max_sessions: int,
         max_session_partitions: int,
     ) -> None:
-        self.groups = groups
-        self.deliveries = Deliveries(store, clock, timer, self.limits)
-        most = groups.config.share.max_share_sessions
-        self.sessions = ShareSessions(most, max_session_partitions, clock)
-
-    def config(self, group_id: str) -> ShareGroupConfig:
-        """The settings of a group."""
-        return self.groups.own_configs.get(group_id, self.groups.config).share
-
-    def limits(self, group_id: str) -> Limits:
-        """Those that its deliveries follow."""
-        return limits_of(self.config(group_id))
+        self.config = config
+        self.deliveries = Deliveries(store, clock, timer, lambda group_id: limits_of(config(group_id)))
+        self.sessions = ShareSessions(max_sessions, max_session_partitions, clock)
 
     def close(self, session: ShareSession) -> None:
         """End a session, and release what its member holds."""
