@@ -107,6 +107,7 @@ def test_counts_of_things() -> None:
         (7_100, "ms", "7.1 s"),
         (7_200, "s", "2 h"),
         (0.05, "share", "5 %"),
+        (0.00005, "share", "<0.1 %"),
         (0.031, "share of the time in poll()", "3.1 % of the time in poll()"),
         (1_500, "records/s", "1500/s"),
         (3, "{connection}", "3 connection"),

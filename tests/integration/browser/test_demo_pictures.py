@@ -26,7 +26,7 @@ def test_pictures_of_the_demo(chromium: Browser) -> None:
     with demo() as running, visit(chromium, running.url, width=DESK) as window:
         running.wait_for_the_finding()
         wait_until(lambda: running.pushes() > PUSHES, running.pushes, 2 * PATIENCE_S)
-        window.page.set_viewport_size({"width": DESK, "height": 510})
+        window.page.set_viewport_size({"width": DESK, "height": 680})
         window.open("/")
         window.picture("console-fleet")
         window.page.set_viewport_size({"width": DESK, "height": 600})

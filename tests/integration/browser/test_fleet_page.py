@@ -60,6 +60,21 @@ def test_links_sort_by_keyboard_and_the_url_says_it(chromium: Browser, site: str
         assert window.faults == []
 
 
+def test_the_worst_stay_open_and_a_figure_sorts_by_keyboard(chromium: Browser, site: str) -> None:
+    with visit(chromium, site) as window:
+        window.open("/")
+        window.page.evaluate("document.getElementById('worst').dataset.first = 'yes'")
+        window.page.locator("#worst summary").press("Enter")
+        window.wait(lambda: window.page.locator("#worst[data-first]").count() == 0, "an update")
+        opened = window.page.locator("#worst details[open]").count()
+        window.page.get_by_role("link", name="Latency", exact=True).press("Enter")
+        window.page.wait_for_url("**sort=-latency**")
+
+        assert opened == 1
+        assert window.page.locator("th[aria-sort=descending]").inner_text() == "Latency"
+        assert window.check() == []
+
+
 def test_the_form_works_without_script(chromium: Browser, site: str) -> None:
     with visit(chromium, site, has_script=False) as window:
         window.open("/")

@@ -124,7 +124,8 @@ def readable(value: float | None, unit: str) -> str:
     if unit in ("ms", "s"):
         return duration(value / 1000 if unit == "ms" else value)
     if unit.startswith("share"):
-        return f"{100 * value:.3g} %{unit.removeprefix('share')}"
+        percent = f"{100 * value:.3g}" if value == 0 or abs(value) >= 0.001 else "<0.1"
+        return f"{percent} %{unit.removeprefix('share')}"
     if unit.startswith("B"):
         for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
             if abs(value) >= limit:
