@@ -73,6 +73,7 @@ OTHER_TEXTS = INTERNAL | {
     "log.roll.jitter.ms",
     "log.roll.ms",
     "max.connections.per.ip.overrides",
+    "share.auto.offset.reset",
 }
 """The same error in other words."""
 MISSING: dict[int, tuple[str, ...]] = {
