@@ -49,7 +49,7 @@ ELSEWHERE: Final = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTele
 """What these answer depends on the connection, or is ours to say."""
 OF_BROKERS: Final = 4
 """The first version of AddPartitionsToTxn that only brokers send."""
-OURS: Final = ("__", NEW, "share.", "streams.", *MISSING_CONFIGS)
+OURS: Final = ("__", NEW, "streams.", *MISSING_CONFIGS)
 """Names of internal topics, of groups that only one side lists, and of configurations."""
 UNLIKE: Final = frozenset({"log_dir", "total_bytes", "usable_bytes", "next_cursor"})
 

@@ -9,6 +9,7 @@ import pytest
 from odradek.broker.broker import Broker
 from odradek.broker.features import SHARE_VERSION
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import UNKNOWN_PARTITION
 from odradek.wire.messages.alter_share_group_offsets import (
     AlteredPartition,
     AlteredTopic,
@@ -189,7 +190,7 @@ def test_offsets_are_deleted_by_topic(client: BrokerClient) -> None:
     assert [(row.topic_name, row.error_code, row.error_message) for row in answer.responses] == [
         ("t", 0, None),
         ("u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete."),
-        ("gone", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None),
+        ("gone", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION),
     ]
     assert describe(client) == {}
     assert describe(client, {"t": [0]}) == {("t", 0): (-1, -1, 0)}

@@ -169,6 +169,7 @@ def test_a_leaving_member_is_gone_and_the_group_stays() -> None:
 
     assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("m", -1, 0)
     assert (groups.group.state_name, groups.group.group_epoch) == ("Empty", 4)
+    assert groups.group.assignment_epoch == 4
 
 
 def test_a_silent_member_is_removed() -> None:

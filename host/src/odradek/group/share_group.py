@@ -150,6 +150,7 @@ class ShareGroup:
         self.group_epoch += 1
         self.counts = self.subscribed_counts()
         if not self.members:
+            self.assignment_epoch = self.group_epoch
             self.computed_ms = None  # who joins next is assigned to at once, as from Kafka
         self.note("member left", member=member.member_id)
 

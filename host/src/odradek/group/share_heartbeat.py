@@ -25,7 +25,7 @@ def check_member_id(member_id: str) -> None:
         ApiError: INVALID_REQUEST.
     """
     if not member_id or len(member_id) > MAX_MEMBER_ID_LENGTH:
-        raise invalid("MemberId must not be empty and must be at most 36 characters long.")
+        raise ApiError(ErrorCode.INVALID_REQUEST)
 
 
 def check_request(request: ShareGroupHeartbeatRequest) -> None:
@@ -108,11 +108,16 @@ def check_epoch(member: ShareMember, received: int) -> None:
     """
     if received in (JOIN_EPOCH, member.member_epoch, member.previous_member_epoch):
         return
-    comparison = "greater" if received > member.member_epoch else "smaller"
+    if received > member.member_epoch:
+        comparison, previous = "greater", ""
+    else:
+        comparison = "smaller"
+        previous = f", and it does not match the previous member epoch ({member.previous_member_epoch})"
     raise ApiError(
         ErrorCode.FENCED_MEMBER_EPOCH,
         f"The share group member has a {comparison} member epoch ({received}) than the one known by the "
-        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions and rejoin.",
+        f"group coordinator ({member.member_epoch}){previous}. The member must abandon all its partitions "
+        "and rejoin.",
     )
 
 

@@ -11,6 +11,7 @@ from odradek.group.share_protocol import share_group
 from odradek.group.share_store import UNINITIALIZED, SharePartitionRow
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import INVALID_GROUP, NON_EMPTY
 
 NOTHING_TO_DELETE = "There is no offset information to delete."
 
@@ -33,20 +34,30 @@ def known_partitions(coordinator: GroupCoordinator, group_id: str) -> Mapping[by
     return group.known if isinstance(group, ShareGroup) else {}
 
 
+def idle_group(coordinator: GroupCoordinator, group_id: str) -> ShareGroup:
+    """The share group without members with this id.
+
+    Raises:
+        ApiError: INVALID_GROUP_ID; GROUP_ID_NOT_FOUND: there is none, or it is of another type;
+            NON_EMPTY_GROUP: it has members.
+    """
+    if not group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID, INVALID_GROUP)
+    group = share_group(coordinator, group_id)
+    if not group.is_empty:
+        raise ApiError(ErrorCode.NON_EMPTY_GROUP, NON_EMPTY)
+    return group
+
+
 def group_to_alter(coordinator: GroupCoordinator, group_id: str) -> ShareGroup:
     """The group whose offsets are set; a new one, not registered yet, if there is none.
 
     Raises:
-        ApiError: INVALID_GROUP_ID; GROUP_ID_NOT_FOUND: it is of another type; NON_EMPTY_GROUP: it has
-            members; POLICY_VIOLATION: there are too many groups.
+        ApiError: That of `idle_group`; POLICY_VIOLATION: there are too many groups.
     """
-    if not group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
     coordinator.check_not_owned(group_id)
-    if group_id in coordinator.groups:
-        group = share_group(coordinator, group_id)
-        group.validate_delete()
-        return group
+    if group_id in coordinator.groups or not group_id:
+        return idle_group(coordinator, group_id)
     coordinator.groups_limit.check()
     return coordinator.share_group(group_id)
 

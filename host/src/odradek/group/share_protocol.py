@@ -76,7 +76,8 @@ def group_for(coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest
     group = coordinator.groups.get(request.group_id)
     if group is None:
         if request.member_epoch != JOIN_EPOCH:
-            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found.")
+            kind = "Group" if request.member_epoch < JOIN_EPOCH else "Share group"  # Kafka's words
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
         coordinator.groups_limit.check()
         return coordinator.share_group(request.group_id)
     if not isinstance(group, ShareGroup):

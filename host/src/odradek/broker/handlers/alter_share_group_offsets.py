@@ -27,6 +27,7 @@ from odradek.group.share_offsets import alter, group_to_alter
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import UNKNOWN_PARTITION
 from odradek.wire.messages.alter_share_group_offsets import (
     AlteredPartitionResult,
     AlteredTopic,
@@ -69,14 +70,16 @@ def check(
     count = broker.groups.topics.partition_count(topic.topic_name)
     result.topic_id = topic_id or NIL_UUID
     for partition in topic.partitions:
-        code = ErrorCode.NONE
+        code, message = ErrorCode.NONE, None
         if not allowed:
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif topic_id is None or not 0 <= partition.partition_index < count:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION
         else:
             offsets[topic_id, partition.partition_index] = partition.start_offset
         result.partitions.append(
-            AlteredPartitionResult(partition_index=partition.partition_index, error_code=code)
+            AlteredPartitionResult(
+                partition_index=partition.partition_index, error_code=code, error_message=message
+            )
         )
         yield None

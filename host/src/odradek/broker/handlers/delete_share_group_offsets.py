@@ -18,13 +18,12 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import SHARE_VERSION
-from odradek.group.share_group import ShareGroup
-from odradek.group.share_offsets import NOTHING_TO_DELETE, delete
-from odradek.group.share_protocol import share_group
+from odradek.group.share_offsets import NOTHING_TO_DELETE, delete, idle_group
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import UNKNOWN_PARTITION
 from odradek.wire.messages.delete_share_group_offsets import (
     DeletedTopicResult,
     DeleteShareGroupOffsetsRequest,
@@ -39,23 +38,10 @@ def delete_share_group_offsets(
     broker.features.require(SHARE_VERSION)
     broker.authorization.require(context, AclOperation.DELETE, ResourceType.GROUP, request.group_id)
     rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
-    group_to_change(request.group_id, broker)
+    idle_group(broker.groups, request.group_id)
     for topic in request.topics:
         yield deleted(topic.topic_name, request.group_id, broker, allowed=rights.allows(topic.topic_name))
     return DeleteShareGroupOffsetsResponse()
-
-
-def group_to_change(group_id: str, broker: Broker) -> ShareGroup:
-    """The group without members with this id.
-
-    Raises:
-        ApiError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
-    """
-    if not group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
-    group = share_group(broker.groups, group_id)
-    group.validate_delete()
-    return group
 
 
 def deleted(name: str, group_id: str, broker: Broker, *, allowed: bool) -> DeletedTopicResult:
@@ -64,10 +50,14 @@ def deleted(name: str, group_id: str, broker: Broker, *, allowed: bool) -> Delet
         return DeletedTopicResult(topic_name=name, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     topic_id = broker.groups.topics.topic_id(name)
     if topic_id is None:
-        return DeletedTopicResult(topic_name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return DeletedTopicResult(
+            topic_name=name,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message=UNKNOWN_PARTITION,
+        )
     result = DeletedTopicResult(topic_name=name, topic_id=topic_id)
     try:
-        if not delete(broker.groups, group_to_change(group_id, broker), topic_id):
+        if not delete(broker.groups, idle_group(broker.groups, group_id), topic_id):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOTHING_TO_DELETE)
     except ApiError as error:
         result.error_code, result.error_message = error.code, error.message
