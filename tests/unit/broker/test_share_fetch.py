@@ -196,6 +196,20 @@ def test_a_lost_connection_releases_at_once_and_ends_its_session_only() -> None:
     assert consumer.fetch().error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
 
 
+def test_changed_offsets_wake_a_fetch() -> None:
+    consumer = ShareConsumer()
+    consumer.append(5)
+    consumer.fetch()
+    consumer.say((0, 4, 1))
+    pending = consumer.defer(max_wait_ms=FOREVER_MS, min_bytes=1)
+    assert pending() is None
+
+    start_at(consumer.broker, 2)
+    consumer.broker.groups.shares.dropped("g", [(consumer.topic_id, 0)])
+
+    assert acquisitions(pending()) == [(2, 4, 1)]
+
+
 def test_a_waiting_fetch_leaves_nothing_behind() -> None:
     consumer = ShareConsumer()
     consumer.fetch()

@@ -47,9 +47,11 @@ class ShareWait:
 
     def woken(self, found: ShareLook, key: PartitionKey, appended_bytes: int) -> None:
         """One partition may have records now, or is gone (0 bytes)."""
+        delivery, _ = found.readable[key]
         found.offers.pop(key, None)
         found.one(key, found.params.max_bytes)
-        if not appended_bytes or key in found.errors or found.is_enough:
+        was_replaced = found.readable[key][0] is not delivery
+        if not appended_bytes or was_replaced or key in found.errors or found.is_enough:
             self.finish()
 
     def finish(self) -> None:
