@@ -309,7 +309,7 @@ def wrong_password(scene: Scene) -> None:
             bootstrap__servers=scene.place.login,
             security__protocol="SASL_PLAINTEXT",
             sasl__mechanism="PLAIN",
-            sasl__username="alice",
+            sasl__username=scene.cell,
             sasl__password="wrong",
         )
         while not (scene.is_told or member.has_ended):  # many programs end, and are started again

@@ -236,6 +236,9 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         id="record-errors",
         question="Are records lost to errors?",
         metrics={JAVA: PRODUCER + "record.error.total"},
+        unless=tuple(
+            Condition(each, ">", 0.0) for each in (incidents.TOPIC_REFUSALS, incidents.UNKNOWN_TOPICS)
+        ),
         unit="records in 2 minutes",
         source="any: delivery.timeout.ms (120 000 ms) is over, or the error is permanent",
         advice="The application's log names the error of each record.",
@@ -366,6 +369,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     again_and_again(
         id="consumer-reconnects",
+        unless=(Condition(incidents.GROUP_JOINS, ">", 0.0),),
         question="Does a consumer connect again and again?",
         metrics=everywhere(CONSUMER + "connection.creation.total"),
         threshold=15.0,

@@ -9,11 +9,10 @@ terminating push would, so that everybody who reads the telemetry topic knows.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Final, NamedTuple
 
 from odradek.plugin.context import RequestContext
@@ -41,6 +40,8 @@ AddOffsetsToTxn, EndTxn, TxnOffsetCommit. Others are left open by healthy client
 JoinGroup; a consumer that dies is known by its group."""
 MAX_LOST: Final = 10_000
 """Lost clients whose return is waited for. Of further ones the oldest is forgotten."""
+ENDED_MS: Final = 1_800_000
+"""Sessions of groups are not longer (``group.max.session.timeout.ms``)."""
 KEEPS_ITS_PLACE: Final = re.compile(r"-StreamThread-[0-9]+-(consumer|restore-consumer)\Z")
 """Client ids of Kafka Streams, whose members do not leave a group when they close
 (``internal.leave.group.on.close``)."""
@@ -125,6 +126,8 @@ class Goodbyes:
         self.lost: dict[Name, dict[bytes, Seen]] = {}
         """By name and instance."""
         self.lost_count = 0
+        self.ended: OrderedDict[Place, int] = OrderedDict()
+        """When a client's connections ended last, by place: its end was told as they said."""
         self.check: TimerTask | None = None
 
     def asked(self, instance: ClientMetricsInstance, context: RequestContext, *, pushes: bool) -> None:
@@ -158,12 +161,20 @@ class Goodbyes:
         seen = self.open.pop(connection_id, None)
         if seen is None or not seen.pushed or seen.instance.has_left:
             return
+        self.has_ended(seen.place)
         if not in_order and not seen.instance.terminating:
             self.lose(seen, CONNECTION, self.clock.monotonic_ms())
             return
         self.closing.append(seen)
         if self.check is None:
             self.check = self.timer.schedule(self.clock.monotonic_ms() + CHECK_MS, self.judge)
+
+    def has_ended(self, place: Place) -> None:
+        """A client that was followed has ended."""
+        self.ended[place] = self.clock.monotonic_ms()
+        self.ended.move_to_end(place)
+        if len(self.ended) > MAX_LOST:
+            self.ended.popitem(last=False)
 
     def judge(self) -> None:
         """Decide which of the clients that closed have left. Those with another connection go on."""
@@ -219,9 +230,11 @@ class Goodbyes:
             del self.lost[seen.name]
 
     def follows(self, place: Place) -> bool:
-        """Whether a client at a place is connected, or lost and waited for."""
-        lost = (each for found in self.lost.values() for each in found.values())
-        return any(each.place == place for each in chain(self.open.values(), self.closing, lost))
+        """Whether a client at a place is connected, or was until a while ago."""
+        ended_ms = self.ended.get(place)
+        if ended_ms is not None and self.clock.monotonic_ms() - ended_ms < ENDED_MS:
+            return True
+        return any(each.place == place for each in self.open.values())
 
     def close(self) -> None:
         """Forget everything and leave no timer behind."""

@@ -25,7 +25,7 @@ from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
-from odradek.telemetry.goodbyes import Goodbyes, Seen
+from odradek.telemetry.goodbyes import Goodbyes, Place, Seen
 from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
 from odradek.telemetry.stuck_members import StuckMembers
@@ -134,6 +134,8 @@ class Incidents:
         self.most = most
         self.known: Callable[[ClientKey], Known | None] = lambda _key: None
         """Finds an observed client that is reported anyway."""
+        self.observes: Callable[[Place], bool] = lambda _place: False
+        """Whether an observed client at a place is connected."""
         self.stuck = StuckMembers(self.lasts, clock, timer)
         self.accounts: dict[tuple[ClientKey, bool], Account] = {}
         """By client, and whether it is of many."""
