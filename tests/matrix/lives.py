@@ -260,7 +260,7 @@ def slow_application(scene: Scene) -> None:
 
 def stuck(scene: Scene) -> None:
     member = scene.start(max__poll__interval__ms=SESSION_MS + 1_000)
-    scene.live(6)
+    scene.live(12)
     member.change(work_ms=120_000)
     scene.sick()
     scene.until_told()

@@ -25,6 +25,8 @@ Name = tuple[str, str, bool]
 """Principal, client id, and whether the client is observed."""
 CHECK_MS: Final = 1_000
 """A client closes its connections one after another, within this time."""
+TOGETHER_MS: Final = 3 * CHECK_MS
+"""The connections of a client that dies end within this time."""
 TELL_MS: Final = 45_000
 """A client that restarts is back within this time, the session time-out of its group, or within two push
 intervals. Otherwise it is told that the client is lost."""
@@ -128,6 +130,8 @@ class Goodbyes:
         self.lost_count = 0
         self.ended: OrderedDict[Place, int] = OrderedDict()
         """When a client's connections ended last, by place: its end was told as they said."""
+        self.torn: OrderedDict[Place, int] = OrderedDict()
+        """When a connection of a client ended last otherwise than in order, by place."""
         self.check: TimerTask | None = None
 
     def asked(self, instance: ClientMetricsInstance, context: RequestContext, *, pushes: bool) -> None:
@@ -171,10 +175,18 @@ class Goodbyes:
 
     def has_ended(self, place: Place) -> None:
         """A client that was followed has ended."""
-        self.ended[place] = self.clock.monotonic_ms()
-        self.ended.move_to_end(place)
-        if len(self.ended) > MAX_LOST:
-            self.ended.popitem(last=False)
+        self.remember(self.ended, place)
+
+    def was_torn(self, place: Place) -> None:
+        """A connection of a client that pushes by another one has ended otherwise than in order."""
+        self.remember(self.torn, place)
+
+    def remember(self, when: OrderedDict[Place, int], place: Place) -> None:
+        """Remember that something has happened now."""
+        when[place] = self.clock.monotonic_ms()
+        when.move_to_end(place)
+        if len(when) > MAX_LOST:
+            when.popitem(last=False)
 
     def judge(self) -> None:
         """Decide which of the clients that closed have left. Those with another connection go on."""
@@ -182,13 +194,16 @@ class Goodbyes:
         closed, self.closing = self.closing, []
         alive = {each.instance_id: each.place for each in self.open.values()}
         still = Counter(alive.values())
-        members = self.members()
+        members, now_ms = self.members(), self.clock.monotonic_ms()
         for seen in closed:
             instance = seen.instance
             if seen.instance_id in alive or instance.has_left:
                 continue
-            if is_member(seen.place, members, still) and not instance.terminating:
-                self.lose(seen, GROUP, self.clock.monotonic_ms())
+            is_torn = self.torn.get(seen.place, -TOGETHER_MS) > now_ms - TOGETHER_MS
+            if is_torn and not instance.terminating:
+                self.lose(seen, CONNECTION, now_ms)
+            elif is_member(seen.place, members, still) and not instance.terminating:
+                self.lose(seen, GROUP, now_ms)
             else:
                 self.say(seen.goodbye(self.clock.now_ms()))
 
