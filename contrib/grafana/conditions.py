@@ -136,7 +136,7 @@ def lasting(trouble: Trouble, interval_s: int) -> str:
     steps = f"sum_over_time(({beyond})[{duration(STEPS * step)}:{duration(step)}])"
     least = number(max(1, trouble.for_s // STEP_S))
     ended = f"last_over_time({TERMINATED}[{muted(interval_s)}]) == 1"
-    return f"{of_instance('max', steps)}\n>= {least}\nunless {OF_CLIENT} {ended}"
+    return f"{of_instance('max', steps)}\n>= {least}\nunless {OF_CLIENT} {ended}{unless(trouble, interval_s)}"
 
 
 def lag_value(trouble: Trouble) -> str:

@@ -150,10 +150,12 @@ loss = partial(Trouble, kind=Kind.LOSS, agg="sum", over_s=LOSS_ENDS_S, for_s=60.
 """Records were lost: told at once, and over when no more are."""
 again_and_again = partial(Trouble, agg="sum", over_s=STEPS * STEP_S, steps=3, for_s=180.0, found_s=0.0)
 """A trouble that comes in three of the last five minutes. What happens once, such as a restart, does not."""
+TOLD: Final = (Condition(incidents.THROTTLED, ">", 0.0),)
+"""The host or the gateway tells of a quota itself."""
 THROTTLED: Final = (
     Condition(PRODUCER + "produce.throttle.time.avg", ">", 0.0),
     Condition(FETCH + "fetch.throttle.time.avg", ">", 0.0),
-    Condition(incidents.THROTTLED, ">", 0.0),
+    *TOLD,
 )
 """A client that its quota holds back is slow, and its records wait: that is no further trouble."""
 
@@ -280,6 +282,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="throttled-produce",
+        unless=TOLD,
         found_s=60.0,
         keeps=True,
         question="Is a producer throttled?",
@@ -291,6 +294,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="throttled-fetch",
+        unless=TOLD,
         found_s=60.0,
         keeps=True,
         question="Is a consumer throttled?",
