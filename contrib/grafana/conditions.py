@@ -34,9 +34,9 @@ def step_s(interval_s: int) -> float:
     return max(STEP_S, interval_s)
 
 
-def kept(interval_s: int) -> str:
+def kept(interval_s: int, each: Condition) -> str:
     """For how long a value is good."""
-    return duration(max(60, 2 * interval_s))
+    return duration(max(INCIDENTS_S if is_sum(each.metric) else 60, 2 * interval_s))
 
 
 def muted(interval_s: int) -> str:
@@ -102,7 +102,7 @@ def also(each: Condition, interval_s: int) -> str:
 
 def unless(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble explains it."""
-    return "".join(f"\nunless {OF_CLIENT} {held(each, kept(interval_s))}" for each in trouble.unless)
+    return "".join(f"\nunless {OF_CLIENT} {held(each, kept(interval_s, each))}" for each in trouble.unless)
 
 
 def held(each: Condition, window: str, level: str = "max_over_time") -> str:
@@ -113,7 +113,7 @@ def held(each: Condition, window: str, level: str = "max_over_time") -> str:
 
 def unless_of_group(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble of a member explains it."""
-    found = (held(each, kept(interval_s)) for each in trouble.unless)
+    found = (held(each, kept(interval_s, each)) for each in trouble.unless)
     return "".join(
         f'\nunless on (group) label_replace({each}, "group", "$1", "group_id", "(.+)")' for each in found
     )

@@ -64,5 +64,8 @@ def test_a_group_is_no_client() -> None:
     )
     reader = View(nowhere).reader
 
-    assert [each.source for each in reader.decoded([of_group, received()])] == [None]
+    for each in reader.decoded([of_group, received()]):
+        reader.add_one(each)
+
+    assert len(reader.fleet.clients) == reader.fleet.counts.records == 1
     assert reader.fleet.counts.malformed_records == 0
