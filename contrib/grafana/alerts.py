@@ -29,6 +29,7 @@ from odradek.findings.troubles import (
     OURS,
     PRODUCER,
     STEPS,
+    THROTTLED,
     TROUBLES,
     Trouble,
 )
@@ -214,7 +215,7 @@ def said(trouble: Trouble) -> str:
     words = compared(trouble)
     if trouble.steps:
         words += f", in {trouble.steps} of {STEPS} minutes"
-    return words + ("; not while it is throttled" if trouble.unless else "")
+    return words + ("; not while it is throttled" if THROTTLED[0] in trouble.unless else "")
 
 
 def compared(trouble: Trouble) -> str:

@@ -8,12 +8,14 @@ from contrib.grafana.promql import duration, number, selector, window_s
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.findings.incidents import LOST, OBSERVED
-from odradek.findings.troubles import JAVA, LEAST_LAG_S, STEP_S, STEPS, THROTTLED, Condition, Trouble
+from odradek.findings.troubles import JAVA, LEAST_LAG_S, STEP_S, STEPS, THROTTLED, Condition, Kind, Trouble
 
 TERMINATED: Final = "odradek_client_terminated"
 SCRAPED: Final = ("instance", "job")
 """Labels of the scrape, not of the client."""
 OF_CLIENT: Final = "on (client_instance_id)"
+LIVES: Final = f"\nunless {OF_CLIENT} {TERMINATED} == 1"
+"""A scrape sees the last values of a client for five minutes after its end."""
 MEASURED: Final = 'label_replace(odradek_group_progress, "group_id", "$1", "group", "(.+)")'
 """Groups whose lag a host or a gateway measures: one alert tells of the group."""
 INCIDENTS_S: Final = 120
@@ -32,9 +34,9 @@ def step_s(interval_s: int) -> float:
     return max(STEP_S, interval_s)
 
 
-def kept(interval_s: int) -> str:
+def kept(interval_s: int, each: Condition) -> str:
     """For how long a value is good."""
-    return duration(max(60, 2 * interval_s))
+    return duration(max(INCIDENTS_S if is_sum(each.metric) else 60, 2 * interval_s))
 
 
 def muted(interval_s: int) -> str:
@@ -86,7 +88,8 @@ def condition(trouble: Trouble, value: str, interval_s: int) -> str:
     found = f"{value}\n{trouble.op} {number(trouble.threshold * scale)}"
     if trouble.steps:
         found += f"\nand {OF_CLIENT} {again_and_again(trouble, interval_s)}"
-    return found + "".join(also(each, interval_s) for each in trouble.also) + unless(trouble, interval_s)
+    found += "".join(also(each, interval_s) for each in trouble.also) + unless(trouble, interval_s)
+    return found if trouble.kind is Kind.LOSS else found + LIVES
 
 
 def also(each: Condition, interval_s: int) -> str:
@@ -99,7 +102,7 @@ def also(each: Condition, interval_s: int) -> str:
 
 def unless(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble explains it."""
-    return "".join(f"\nunless {OF_CLIENT} {held(each, kept(interval_s))}" for each in trouble.unless)
+    return "".join(f"\nunless {OF_CLIENT} {held(each, kept(interval_s, each))}" for each in trouble.unless)
 
 
 def held(each: Condition, window: str, level: str = "max_over_time") -> str:
@@ -110,7 +113,7 @@ def held(each: Condition, window: str, level: str = "max_over_time") -> str:
 
 def unless_of_group(trouble: Trouble, interval_s: int) -> str:
     """Not while another trouble of a member explains it."""
-    found = (held(each, kept(interval_s)) for each in trouble.unless)
+    found = (held(each, kept(interval_s, each)) for each in trouble.unless)
     return "".join(
         f'\nunless on (group) label_replace({each}, "group", "$1", "group_id", "(.+)")' for each in found
     )
@@ -133,7 +136,7 @@ def lasting(trouble: Trouble, interval_s: int) -> str:
     steps = f"sum_over_time(({beyond})[{duration(STEPS * step)}:{duration(step)}])"
     least = number(max(1, trouble.for_s // STEP_S))
     ended = f"last_over_time({TERMINATED}[{muted(interval_s)}]) == 1"
-    return f"{of_instance('max', steps)}\n>= {least}\nunless {OF_CLIENT} {ended}"
+    return f"{of_instance('max', steps)}\n>= {least}\nunless {OF_CLIENT} {ended}{unless(trouble, interval_s)}"
 
 
 def lag_value(trouble: Trouble) -> str:
@@ -152,7 +155,7 @@ def lag_condition(trouble: Trouble, interval_s: int) -> str:
     return (
         f"{of_instance('max', f'{grows} and {never_shrinks}', 'partition')}\n"
         f"{moves if trouble.moves else f'and {of_topic} {read} == 0'}{unless(trouble, interval_s)}\n"
-        f"unless on (cluster_name, group_id) {MEASURED}"
+        f"unless on (cluster_name, group_id) {MEASURED}{LIVES}"
     )
 
 

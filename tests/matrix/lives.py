@@ -260,7 +260,7 @@ def slow_application(scene: Scene) -> None:
 
 def stuck(scene: Scene) -> None:
     member = scene.start(max__poll__interval__ms=SESSION_MS + 1_000)
-    scene.live(6)
+    scene.live(12)
     member.change(work_ms=120_000)
     scene.sick()
     scene.until_told()
@@ -309,7 +309,7 @@ def wrong_password(scene: Scene) -> None:
             bootstrap__servers=scene.place.login,
             security__protocol="SASL_PLAINTEXT",
             sasl__mechanism="PLAIN",
-            sasl__username="alice",
+            sasl__username=scene.cell,
             sasl__password="wrong",
         )
         while not (scene.is_told or member.has_ended):  # many programs end, and are started again

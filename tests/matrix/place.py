@@ -22,6 +22,7 @@ from contrib.prometheus.prometheus import PROMETHEUS
 from matrix.hurry import FACTOR, hurried
 from matrix.watch import Watch, console_rings, prometheus_rings, watching
 from odradek.client.admin import AdminClient
+from odradek.client.errors import ClientError
 from odradek.client.resources import ConfigChange, ConfigResource, NewTopic
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.wire.config_resource import ResourceType
@@ -33,6 +34,8 @@ from support.prometheus_server import prometheus_server
 TELEMETRY: Final = "client_telemetry"
 """The topic of a gateway's clients, at its cluster."""
 PARTITIONS: Final = 4
+PATIENCE: Final = 5
+"""Tries to create a topic."""
 SESSION_MS: Final = 6_000
 EACH_S: Final = 0.05
 """Between two records of the feeder for one topic."""
@@ -140,7 +143,13 @@ class Place:
     watch: Watch
 
     def create_topic(self, name: str) -> None:
-        create_topic(self.upstream, name, PARTITIONS)
+        for _ in range(PATIENCE):
+            try:
+                create_topic(self.upstream, name, PARTITIONS)
+            except ClientError:  # many lives begin at once
+                time.sleep(1)
+            else:
+                break
 
     def limit(self, client_id: str, **quotas: float | None) -> None:
         """Set quotas of a client id; None removes one."""

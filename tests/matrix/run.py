@@ -20,7 +20,7 @@ from odradek.findings.troubles import BY_ID
 
 BETWEEN_S: Final = 0.5
 """Between the begins of two lives: forty clients that start at once are late for that reason."""
-TAIL_S: Final = 90.0
+TAIL_S: Final = 80.0
 """After the end of a life: who has closed must not be taken for dead."""
 
 

@@ -19,6 +19,10 @@ from matrix.hurry import DURATION, FACTOR, hurried
         ("z offset 1h", "z offset 360s"),
         ("for: 3m\n", "for: 18s\n"),
         ("rate(x[5s])", "rate(x[1s])"),
+        (
+            "increase(io_odradek_observed_client_lost_total[2m])\n",
+            "increase(io_odradek_observed_client_lost_total[2m])\n",
+        ),
     ],
 )
 def test_a_time_is_divided(rule: str, shorter: str) -> None:

@@ -32,6 +32,9 @@ class Heard:
         self.goodbyes = broker.manager.goodbyes
         self.stuck = StuckMembers(self.add, broker.clock, broker.clock.timer)
 
+    def observes(self, place: Place) -> bool:
+        return place.client_id == "observed"
+
     def add(self, key: ClientKey, metric: str, labels: Mapping[str, str], **_: Any) -> None:
         self.keys.append(key)
         self.told.append((metric, dict(labels)))
@@ -124,12 +127,15 @@ def test_a_session_that_ends_is_a_lost_client() -> None:
     assert (heard.keys[0].client_id, heard.keys[0].address) == ("app", "10.0.0.7")
 
 
-@pytest.mark.parametrize("client_id", ["back again", "app-1-StreamThread-2-consumer", "producer-1"])
+@pytest.mark.parametrize(
+    "client_id", ["back again", "app-1-StreamThread-2-consumer", "producer-1", "observed", "left"]
+)
 def test_a_session_that_ends_is_not_told_of_a_client_that_is_back_or_followed(client_id: str) -> None:
     heard, broker = Heard(), TelemetryBroker()
     heard.goodbyes = broker.manager.goodbyes
     broker.get(connection_id="a")
     assert heard.goodbyes.follows(Place("producer-1", "127.0.0.1"))
+    heard.goodbyes.has_ended(Place("left", "127.0.0.1"))
 
     expulsion_teller(cast(Incidents, heard), lambda: [("back again", "/127.0.0.1")])(client_id, "/127.0.0.1")
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.telemetry.goodbyes import CHECK_MS, CONNECTION, GROUP, KEEP_MS, MAX_LOST, TELL_MS, Place
+from odradek.telemetry.goodbyes import (
+    CHECK_MS,
+    CONNECTION,
+    GROUP,
+    KEEP_MS,
+    MAX_LOST,
+    TELL_MS,
+    TOGETHER_MS,
+    Place,
+)
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 
 INTERVAL_MS = 30_000
@@ -70,6 +79,26 @@ def test_a_client_that_closes_before_its_goodbye_is_stored_has_left(
     seen.instance.terminating = True  # it is being stored, and is lost with the connection
 
     close(broker, "a", in_order=in_order)
+
+    assert said(broker) == [told.client_instance_id]
+
+
+def test_a_client_is_lost_with_another_connection_than_that_of_its_pushes(broker: TelemetryBroker) -> None:
+    told = pushing(broker, "a")
+    broker.manager.goodbyes.was_torn(HERE)
+
+    close(broker, "a")
+
+    assert said(broker) == []
+    assert told.client_instance_id in broker.manager.goodbyes.lost["User:ANONYMOUS", "producer-1", False]
+
+
+def test_a_connection_that_was_torn_some_time_before_says_nothing(broker: TelemetryBroker) -> None:
+    told = pushing(broker, "a")
+    broker.manager.goodbyes.was_torn(HERE)
+    broker.clock.advance(TOGETHER_MS)
+
+    close(broker, "a")
 
     assert said(broker) == [told.client_instance_id]
 

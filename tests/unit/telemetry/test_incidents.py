@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.findings.incidents import FAILED_LOGINS, LOST, THROTTLED, UNKNOWN_TOPICS
+from odradek.findings.incidents import FAILED_LOGINS, GROUP_JOINS, LOST, THROTTLED, UNKNOWN_TOPICS
 from odradek.plugin import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.incidents import (
@@ -99,7 +99,7 @@ def test_a_client_that_does_not_push_after_all_is_told(scene: Scene) -> None:
     (seen,) = scene.broker.manager.goodbyes.open.values()
     scene.happens(key=key_of_request(seen.context))
 
-    scene.clock.advance(2 * INTERVAL_MS + 2 * CHECK_MS)
+    scene.clock.advance(2 * INTERVAL_MS + QUIET_MS + 2 * CHECK_MS)
 
     assert [each.payload.terminating for each in scene.taken()] == [False, True]
 
@@ -352,3 +352,18 @@ def test_a_program_that_stops_writes_what_is_left(scene: Scene) -> None:
     scene.happens()
 
     assert [list(values(each).values()) for each in scene.records] == [[1]]
+
+
+def test_a_client_with_a_few_incidents_now_and_then_ends_before_it_counts_as_silent(scene: Scene) -> None:
+    joins = {"group": "billing"}
+    for _ in range(3):
+        scene.incidents.add(STRANGER, GROUP_JOINS, joins)
+    scene.clock.advance(CHECK_MS)
+    assert [each.payload.terminating for each in scene.taken()] == [False]
+
+    for _ in range(2):
+        scene.clock.advance(QUIET_MS // 2)
+        scene.incidents.add(STRANGER, GROUP_JOINS, joins)
+    scene.clock.advance(2 * CHECK_MS)
+
+    assert [each.payload.terminating for each in scene.taken()] == [True]

@@ -60,8 +60,11 @@ def test_a_member_that_closes_or_joins_again_is_not(scene: Scene) -> None:
     assert scene.told == []
 
 
-def test_a_consumer_that_has_unsubscribed_wants_to_read_nothing(scene: Scene) -> None:
-    scene.leaves(reason="the consumer unsubscribed from all topics")
+@pytest.mark.parametrize(
+    "reason", ["the consumer unsubscribed from all topics", "the consumer is being closed"]
+)
+def test_a_consumer_that_says_another_reason_is_not(scene: Scene, reason: str) -> None:
+    scene.leaves(reason=reason)
 
     scene.clock.advance(2 * STUCK_MS)
 

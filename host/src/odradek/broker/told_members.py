@@ -49,7 +49,8 @@ def expulsion_teller(
 
     def tell(client_id: str, client_host: str) -> None:
         (place,) = places([(client_id, client_host)])
-        if KEEPS_ITS_PLACE.search(client_id) or incidents.goodbyes.follows(place):
+        is_followed = incidents.goodbyes.follows(place) or incidents.observes(place)
+        if is_followed or KEEPS_ITS_PLACE.search(client_id):
             return
         key = ClientKey("", client_id, place.address, UNKNOWN, UNKNOWN)
         if place not in places(members()):

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from odradek.findings import incidents
-from odradek.findings.incidents import OBSERVED, STUCK, incident_troubles
+from odradek.findings.incidents import OBSERVED, incident_troubles
 
 JAVA: Final = "apache-kafka-java"
 LIBRDKAFKA: Final = "librdkafka"
@@ -36,14 +36,10 @@ CONSUMER: Final = "org.apache.kafka.consumer."
 COORDINATOR: Final = CONSUMER + "coordinator."
 FETCH: Final = CONSUMER + "fetch.manager."
 OURS: Final = "our choice"
-
-
 NOT_A_BROKER: Final = "(node-)?[-+].*|coordinator.*"
-"""Node ids of connections that are no broker's: before the first Metadata response, and a group
-coordinator's, where a JoinGroup waits for the other members."""
+"""Connections before the first Metadata response, and a coordinator's, where a JoinGroup waits for others."""
 EXPLAINED: Final = 4
-"""Rebalances that a member explains which comes or goes: cooperative assignors need two, and a join may
-fail."""
+"""Rebalances that a member explains which comes or goes: cooperative assignors need two, joins may fail."""
 STEPS: Final = 5
 """Steps of the window of a trouble that comes again and again."""
 STEP_S: Final = 60.0
@@ -130,15 +126,18 @@ class Trouble:
 
     @property
     def begins_at_first(self) -> bool:
-        """Whether already the first value of its counter is an increase, as of what was lost. Series of what
-        hosts and gateways see begin with it.
-        """
+        """Whether the first value of its counter is an increase: of a loss, or seen by hosts and gateways."""
         return self.kind == Kind.LOSS or self.metrics[JAVA].startswith(OBSERVED)
 
     @property
     def is_plain(self) -> bool:
         """Whether a threshold and a time say all of it."""
         return not self.steps and self.moves is None
+
+
+def seen(*metrics: str) -> tuple[Condition, ...]:
+    """What a host or a gateway tells of a client itself."""
+    return tuple(Condition(each, ">", 0.0) for each in metrics)
 
 
 def everywhere(metric: str) -> dict[str, str]:
@@ -150,10 +149,11 @@ loss = partial(Trouble, kind=Kind.LOSS, agg="sum", over_s=LOSS_ENDS_S, for_s=60.
 """Records were lost: told at once, and over when no more are."""
 again_and_again = partial(Trouble, agg="sum", over_s=STEPS * STEP_S, steps=3, for_s=180.0, found_s=0.0)
 """A trouble that comes in three of the last five minutes. What happens once, such as a restart, does not."""
+TOLD: Final = seen(incidents.THROTTLED)
 THROTTLED: Final = (
     Condition(PRODUCER + "produce.throttle.time.avg", ">", 0.0),
     Condition(FETCH + "fetch.throttle.time.avg", ">", 0.0),
-    Condition(incidents.THROTTLED, ">", 0.0),
+    *TOLD,
 )
 """A client that its quota holds back is slow, and its records wait: that is no further trouble."""
 
@@ -176,14 +176,12 @@ def failed_authentication(role: str, prefix: str) -> Trouble:
     )
 
 
-HANGS: Final = Condition(STUCK, ">", 0.0)
-"""A client that is told to be stuck reads nothing."""
 lag = partial(
     Trouble,
     metrics={JAVA: FETCH + "records.lag"},
     labels=("partition", "topic"),
     position=FETCH + "records.consumed.total",
-    unless=(*THROTTLED, HANGS),
+    unless=(*THROTTLED, *seen(incidents.STUCK)),
     threshold=0.0,
     unit="records",
     found_s=0.0,
@@ -236,6 +234,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
         id="record-errors",
         question="Are records lost to errors?",
         metrics={JAVA: PRODUCER + "record.error.total"},
+        unless=seen(incidents.TOPIC_REFUSALS, incidents.UNKNOWN_TOPICS),
         unit="records in 2 minutes",
         source="any: delivery.timeout.ms (120 000 ms) is over, or the error is permanent",
         advice="The application's log names the error of each record.",
@@ -277,6 +276,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="throttled-produce",
+        unless=TOLD,
         found_s=60.0,
         keeps=True,
         question="Is a producer throttled?",
@@ -288,6 +288,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     Trouble(
         id="throttled-fetch",
+        unless=TOLD,
         found_s=60.0,
         keeps=True,
         question="Is a consumer throttled?",
@@ -366,6 +367,7 @@ TROUBLES: Final[tuple[Trouble, ...]] = (
     ),
     again_and_again(
         id="consumer-reconnects",
+        unless=seen(incidents.GROUP_JOINS),
         question="Does a consumer connect again and again?",
         metrics=everywhere(CONSUMER + "connection.creation.total"),
         threshold=15.0,

@@ -61,6 +61,9 @@ def observation_of(
         name_of=name_of,
     )
     pushes.incidents.known = found.known
+    pushes.incidents.observes = lambda place: any(
+        key.place == place and found.is_reported(each) for key, each in found.clients.items()
+    )
 
     def rows() -> Iterator[MetricRow]:
         yield from found.metric_rows()

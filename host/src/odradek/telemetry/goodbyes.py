@@ -9,11 +9,10 @@ terminating push would, so that everybody who reads the telemetry topic knows.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Final, NamedTuple
 
 from odradek.plugin.context import RequestContext
@@ -26,6 +25,8 @@ Name = tuple[str, str, bool]
 """Principal, client id, and whether the client is observed."""
 CHECK_MS: Final = 1_000
 """A client closes its connections one after another, within this time."""
+TOGETHER_MS: Final = 3 * CHECK_MS
+"""The connections of a client that dies end within this time."""
 TELL_MS: Final = 45_000
 """A client that restarts is back within this time, the session time-out of its group, or within two push
 intervals. Otherwise it is told that the client is lost."""
@@ -41,6 +42,8 @@ AddOffsetsToTxn, EndTxn, TxnOffsetCommit. Others are left open by healthy client
 JoinGroup; a consumer that dies is known by its group."""
 MAX_LOST: Final = 10_000
 """Lost clients whose return is waited for. Of further ones the oldest is forgotten."""
+ENDED_MS: Final = 1_800_000
+"""Sessions of groups are not longer (``group.max.session.timeout.ms``)."""
 KEEPS_ITS_PLACE: Final = re.compile(r"-StreamThread-[0-9]+-(consumer|restore-consumer)\Z")
 """Client ids of Kafka Streams, whose members do not leave a group when they close
 (``internal.leave.group.on.close``)."""
@@ -125,6 +128,10 @@ class Goodbyes:
         self.lost: dict[Name, dict[bytes, Seen]] = {}
         """By name and instance."""
         self.lost_count = 0
+        self.ended: OrderedDict[Place, int] = OrderedDict()
+        """When a client's connections ended last, by place: its end was told as they said."""
+        self.torn: OrderedDict[Place, int] = OrderedDict()
+        """When a connection of a client ended last otherwise than in order, by place."""
         self.check: TimerTask | None = None
 
     def asked(self, instance: ClientMetricsInstance, context: RequestContext, *, pushes: bool) -> None:
@@ -158,6 +165,7 @@ class Goodbyes:
         seen = self.open.pop(connection_id, None)
         if seen is None or not seen.pushed or seen.instance.has_left:
             return
+        self.has_ended(seen.place)
         if not in_order and not seen.instance.terminating:
             self.lose(seen, CONNECTION, self.clock.monotonic_ms())
             return
@@ -165,19 +173,37 @@ class Goodbyes:
         if self.check is None:
             self.check = self.timer.schedule(self.clock.monotonic_ms() + CHECK_MS, self.judge)
 
+    def has_ended(self, place: Place) -> None:
+        """A client that was followed has ended."""
+        self.remember(self.ended, place)
+
+    def was_torn(self, place: Place) -> None:
+        """A connection of a client that pushes by another one has ended otherwise than in order."""
+        self.remember(self.torn, place)
+
+    def remember(self, when: OrderedDict[Place, int], place: Place) -> None:
+        """Remember that something has happened now."""
+        when[place] = self.clock.monotonic_ms()
+        when.move_to_end(place)
+        if len(when) > MAX_LOST:
+            when.popitem(last=False)
+
     def judge(self) -> None:
         """Decide which of the clients that closed have left. Those with another connection go on."""
         self.check = None
         closed, self.closing = self.closing, []
         alive = {each.instance_id: each.place for each in self.open.values()}
         still = Counter(alive.values())
-        members = self.members()
+        members, now_ms = self.members(), self.clock.monotonic_ms()
         for seen in closed:
             instance = seen.instance
             if seen.instance_id in alive or instance.has_left:
                 continue
-            if is_member(seen.place, members, still) and not instance.terminating:
-                self.lose(seen, GROUP, self.clock.monotonic_ms())
+            is_torn = self.torn.get(seen.place, -TOGETHER_MS) > now_ms - TOGETHER_MS
+            if is_torn and not instance.terminating:
+                self.lose(seen, CONNECTION, now_ms)
+            elif is_member(seen.place, members, still) and not instance.terminating:
+                self.lose(seen, GROUP, now_ms)
             else:
                 self.say(seen.goodbye(self.clock.now_ms()))
 
@@ -219,9 +245,11 @@ class Goodbyes:
             del self.lost[seen.name]
 
     def follows(self, place: Place) -> bool:
-        """Whether a client at a place is connected, or lost and waited for."""
-        lost = (each for found in self.lost.values() for each in found.values())
-        return any(each.place == place for each in chain(self.open.values(), self.closing, lost))
+        """Whether a client at a place is connected, or was until a while ago."""
+        ended_ms = self.ended.get(place)
+        if ended_ms is not None and self.clock.monotonic_ms() - ended_ms < ENDED_MS:
+            return True
+        return any(each.place == place for each in self.open.values())
 
     def close(self) -> None:
         """Forget everything and leave no timer behind."""

@@ -25,7 +25,7 @@ from odradek.plugin.protocols import TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
-from odradek.telemetry.goodbyes import Goodbyes, Seen
+from odradek.telemetry.goodbyes import Goodbyes, Place, Seen
 from odradek.telemetry.labeled_record import labeled_record
 from odradek.telemetry.record_source import UNCOMPRESSED, RecordSource
 from odradek.telemetry.stuck_members import StuckMembers
@@ -91,6 +91,8 @@ class Account:
     """The last incident, on the monotonic clock, as is the next."""
     due_ms: int
     """When the sums may be written."""
+    written_ms: int = 0
+    """When they were written last."""
     sums: dict[Named, int] = field(default_factory=dict)
     """By metric and labels, since the last record; 0 for those without an incident since."""
     lasting: dict[Named, tuple[int, int]] = field(default_factory=dict)
@@ -134,6 +136,8 @@ class Incidents:
         self.most = most
         self.known: Callable[[ClientKey], Known | None] = lambda _key: None
         """Finds an observed client that is reported anyway."""
+        self.observes: Callable[[Place], bool] = lambda _place: False
+        """Whether an observed client at a place is connected."""
         self.stuck = StuckMembers(self.lasts, clock, timer)
         self.accounts: dict[tuple[ClientKey, bool], Account] = {}
         """By client, and whether it is of many."""
@@ -222,7 +226,7 @@ class Incidents:
             if account.pending and account.due_ms <= now_ms:
                 left -= 1
                 self.write(account)
-            elif not account.pending and now_ms - account.last_ms >= QUIET_MS:
+            elif now_ms - max(account.written_ms, account.last_ms * (not account.told)) >= QUIET_MS:
                 left -= 1
                 self.forget(account)
         self.task = None
@@ -350,7 +354,7 @@ class Incidents:
         instance, context = self.observed(account, known)
         resource = (("observed", "true"),) if known is None else known.resource
         self.source.offer(instance, context, window.payload(resource, SCOPE), terminating=False)
-        account.told = known is None
+        account.told, account.written_ms = known is None, self.clock.monotonic_ms()
         return instance.push_interval_ms
 
     def observed(self, account: Account, known: Known | None) -> tuple[ClientMetricsInstance, RequestContext]:

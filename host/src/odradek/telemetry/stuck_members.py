@@ -18,8 +18,8 @@ STUCK_MS: Final = 15_000
 CHECK_MS: Final = 1_000
 MOST: Final = 10_000
 """Members that are followed; of further ones the oldest is forgotten."""
-UNSUBSCRIBED: Final = "the consumer unsubscribed"
-"""A Java consumer that wants to be in no group says so."""
+POLL_TIMEOUT: Final = "poll timeout"
+"""Of a reason: Java clients say why they leave, also that they close or have unsubscribed."""
 
 
 class Left(NamedTuple):
@@ -61,7 +61,7 @@ class StuckMembers:
             reason: What it says; empty for nothing.
             connection_id: See `Incidents.add`.
         """
-        if reason.startswith(UNSUBSCRIBED):
+        if reason and POLL_TIMEOUT not in reason:
             return
         if len(self.found) >= MOST:
             del self.found[next(iter(self.found))]

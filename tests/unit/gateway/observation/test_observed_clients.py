@@ -8,6 +8,7 @@ import pytest
 
 from odradek.gateway.observation.names import OWN
 from odradek.gateway.observation.settings import Observe
+from odradek.telemetry.goodbyes import Place
 from odradek.telemetry.record_parts import record_parts
 from odradek.testing.data_points import data_points
 from odradek.topic import decode_record, encode_headers, record_key
@@ -103,6 +104,17 @@ def test_a_client_that_begins_to_push_ends_as_an_observed_one() -> None:
         (False, True),
         (True, False),
     ]
+
+
+def test_a_connection_of_a_client_that_pushes_elsewhere_is_told_if_it_was_torn() -> None:
+    stage = Stage()
+    pair = stage.pair()
+    ask(pair)
+    pair.send(PushTelemetryRequest(), 0, answered=False)
+
+    pair.observer.closed("client", [], False)
+
+    assert list(stage.telemetry.manager.goodbyes.torn) == [Place("orders", "10.0.0.7")]
 
 
 def test_a_subscription_chooses_metrics_by_prefix() -> None:

@@ -11,7 +11,9 @@ from odradek.gateway.observation.fetch_reads import FetchReads
 from odradek.gateway.observation.membership import Memberships
 from odradek.gateway.observation.observer import CloseCause
 from odradek.gateway.observation.row import Produced, Row
+from odradek.gateway.telemetry_answers import PairConnection
 from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.goodbyes import KEEPS_ITS_PLACE
 
 BOOTSTRAP_NODE: Final = -1
@@ -184,3 +186,15 @@ class ClientAccount:
                 node.clear()
         self.memberships.rebalances = type(self.memberships.rebalances)()
         self.memberships.forget_silent(now_monotonic_ms)
+
+
+@dataclass(slots=True, eq=False)
+class Watched:
+    """An observed client, and how it appears in the log."""
+
+    account: ClientAccount
+    connection: PairConnection
+    instance: ClientMetricsInstance
+    wanted: frozenset[str]
+    told: bool = False
+    """A record says that the client is there, and none that it has gone."""

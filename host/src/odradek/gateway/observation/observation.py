@@ -12,12 +12,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
 from odradek.gateway.observation.apis import Openings
-from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, OpenPair
+from odradek.gateway.observation.client_account import BOOTSTRAP_NODE, ClientAccount, OpenPair, Watched
 from odradek.gateway.observation.client_report import report, resource
 from odradek.gateway.observation.fetch_watch import FetchWatch
 from odradek.gateway.observation.names import wanted_names
@@ -62,18 +61,6 @@ OBSERVED.counter("folded", "{connection}", "Connections that are observed as the
 def unnamed(_topic_id: bytes) -> str | None:
     """No topic has a name."""
     return None
-
-
-@dataclass(slots=True, eq=False)
-class Watched:
-    """An observed client, and how it appears in the log."""
-
-    account: ClientAccount
-    connection: PairConnection
-    instance: ClientMetricsInstance
-    wanted: frozenset[str]
-    told: bool = False
-    """A record says that the client is there, and none that it has gone."""
 
 
 class Observation:
@@ -303,17 +290,24 @@ class Observation:
         if not account.pairs:
             self.note_members(account)
             self.forget(watched)
-            if not account.has_left and self.is_reported(watched):
-                context = self.context(account.key, watched.connection, self.clock.now_ms())
-                watched.instance.resource = encoded_resource(resource(account))
-                why = CONNECTION if account.torn else GROUP
-                self.goodbyes.lose(Seen(watched.instance, context, observed=True), why, account.closed_ms)
+            if self.is_reported(watched):
+                self.ended(watched)
             return
         if not is_quiet:
             self.clients.move_to_end(account.key)
         now_monotonic_ms = self.clock.monotonic_ms()
         account.clear(self.clock.now_ms(), now_monotonic_ms)
         self.schedule(watched, now_monotonic_ms, first=False)
+
+    def ended(self, watched: Watched) -> None:
+        """A client has no connection any more."""
+        account = watched.account
+        self.goodbyes.has_ended(account.key.place)
+        if not account.has_left:
+            context = self.context(account.key, watched.connection, self.clock.now_ms())
+            watched.instance.resource = encoded_resource(resource(account))
+            why = CONNECTION if account.torn else GROUP
+            self.goodbyes.lose(Seen(watched.instance, context, observed=True), why, account.closed_ms)
 
     def write(self, watched: Watched) -> None:
         """Write the payload of the window, if anything in it is wanted; or the end of one that pushes now."""
@@ -385,8 +379,7 @@ class Observation:
 
     def members(self) -> Counter[Place]:
         """The members of groups that the observed clients are, or were when they closed a moment ago."""
-        now_ms = self.clock.monotonic_ms()
-        found = Counter[Place]()
+        found, now_ms = Counter[Place](), self.clock.monotonic_ms()
         for key, watched in self.clients.items():
             found[key.place] += len(watched.account.memberships.members)
         for until_ms, place, members in self.left_behind:

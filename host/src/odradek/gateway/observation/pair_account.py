@@ -47,6 +47,7 @@ from odradek.gateway.pair_identity import PairIdentity
 from odradek.gateway.produce_beginning import BY_ID, OfTopic
 from odradek.plugin.context import UNKNOWN
 from odradek.telemetry.client_key import ClientKey
+from odradek.telemetry.goodbyes import Goodbyes
 from odradek.telemetry.group_incidents import Asked
 from odradek.waiting.clock import Clock
 from odradek.wire.errors import WireError
@@ -91,6 +92,7 @@ class Clients(Protocol):
     """Knows all observed clients."""
 
     clock: Clock
+    goodbyes: Goodbyes
     fetch_watch: FetchWatch | None
     incidents: SeenIncidents | None
     """Takes incidents; None if others tell them."""
@@ -336,10 +338,16 @@ class PairAccount:
             if self.fetches is not None and self.clients.fetch_watch is not None:
                 self.clients.fetch_watch.ended(self.client, self.fetches)
             self.client.closed_ms = self.clients.clock.monotonic_ms()
-            if self.coordination is not None:
-                self.coordination.left(self.client.memberships)
-                if self.clients.incidents is not None:
-                    self.clients.incidents.closed(self)
+            self.tell_end(self.client, in_order)
+
+    def tell_end(self, client: ClientAccount, in_order: bool) -> None:
+        """Tell the end of the connection to those that judge the end of its client."""
+        if not in_order and client.pushes:
+            self.clients.goodbyes.was_torn(client.key.place)
+        if self.coordination is not None:
+            self.coordination.left(client.memberships)
+            if self.clients.incidents is not None:
+                self.clients.incidents.closed(self)
 
     # Called by the observation
 
