@@ -55,9 +55,10 @@ def librdkafka(run: Run, client: int) -> None:
     )
 
     def delivered(error: object, message: Any) -> None:
-        (run.acknowledged if error is None else run.problems).append(
-            message.value() if error is None else error
-        )
+        if error is None:
+            run.acknowledged.append(message.value())
+        else:
+            run.problems.append(error)
 
     for value in run.values(client):
         producer.produce(run.topic, value, on_delivery=delivered)
