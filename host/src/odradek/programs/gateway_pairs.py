@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from odradek.gateway.data_path import TELEMETRY_HEADER_BYTES, PathLimits
-from odradek.gateway.gateway_settings import REUSE_PORT
+from odradek.gateway.gateway_settings import REUSE_PORT, WORKERS
 from odradek.gateway.rewriting.rewriter import HoldLimits
 from odradek.net.listener_settings import LISTENERS, WITH_SASL
 from odradek.net.pairs.dialer import Address
@@ -20,13 +21,19 @@ from odradek.programs.config import HostConfig
 from odradek.programs.gateway_addressing import routings_of
 from odradek.waiting.clock import Clock, Timer
 
+LINUX: Final = "linux"
+
 
 def check_listeners(config: HostConfig) -> None:
     """Check that the listeners are a gateway's.
 
     Raises:
-        ConfigError: One of them ends SASL, or shares a port that is not known.
+        ConfigError: One of them ends SASL, or shares a port that is not known, or that only one process gets.
     """
+    shared = WORKERS if config.gateway.workers > 1 else REUSE_PORT if config.gateway.reuse_port else None
+    if shared is not None and sys.platform != LINUX:
+        problem = f"needs Linux: {sys.platform} gives the connections of a shared port to one process only"
+        raise ConfigError(shared, problem)
     for address in config.listeners:
         if address.security_protocol in WITH_SASL:
             raise ConfigError(

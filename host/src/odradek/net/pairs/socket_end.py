@@ -223,6 +223,10 @@ class ReadBytes:
         self.count()
 
 
+DARWIN_KEEPALIVE: Final = 0x10
+"""``TCP_KEEPALIVE`` of macOS, which Linux calls ``TCP_KEEPIDLE``."""
+
+
 def keep_alive(connection: socket.socket | None) -> None:
     """Let the kernel probe a silent connection each minute, and end it if its peer is gone.
 
@@ -233,6 +237,7 @@ def keep_alive(connection: socket.socket | None) -> None:
         return
     with contextlib.suppress(OSError, AttributeError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_S)
+        idle = getattr(socket, "TCP_KEEPIDLE", DARWIN_KEEPALIVE)
+        connection.setsockopt(socket.IPPROTO_TCP, idle, KEEPALIVE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
