@@ -14,8 +14,9 @@ from odradek.group.classic_group import ClassicGroup
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_heartbeat import Client, check_request, check_subscription, heartbeat, leave
-from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
+from odradek.group.consumer_member import ConsumerMember
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_member import JOIN_EPOCH
 from odradek.group.group_migration import check_upgrade, upgrade
 from odradek.group.member_sizes import topics_size
 from odradek.group.topic_view import TopicView
