@@ -6,6 +6,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
 from odradek.broker.configs.config_rights import ConfigRights
 from odradek.group.group_config import GroupConfig
+from odradek.group.group_properties import GROUP_KEYS
 from odradek.plugin.authorizer import AclOperation
 from odradek.waiting.steps import result_of
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
@@ -63,7 +64,7 @@ def test_an_unconfigured_group_shows_the_values_in_force() -> None:
 
     rows = shown(broker)
 
-    assert sorted(rows) == ["consumer.assignment.interval.ms", HEARTBEAT, SESSION]
+    assert sorted(rows) == sorted(GROUP_KEYS)
     assert (rows[HEARTBEAT].value, rows[HEARTBEAT].config_source) == ("5000", ConfigSource.DEFAULT)
     assert [(row.name, row.value, row.source) for row in rows[SESSION].synonyms] == [
         ("group.consumer.session.timeout.ms", "50000", ConfigSource.STATIC_BROKER),

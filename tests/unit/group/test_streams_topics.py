@@ -36,7 +36,7 @@ def against(topology: Topology, **topics: int) -> ConfiguredTopology:
 def test_internal_topics_get_the_partitions_of_what_is_upstream() -> None:
     found = against(word_count(), **{"in": 3})
 
-    assert {name: count for name, (count, _) in found.missing.items()} == {"words": 3, "counts": 3}
+    assert {name: found.counts[name] for name in found.missing} == {"words": 3, "counts": 3}
     assert found.problem == (
         StatusCode.MISSING_INTERNAL_TOPICS,
         "Internal topics are missing: counts, words",
@@ -82,7 +82,7 @@ def test_a_declared_number_of_partitions_counts() -> None:
 
     found = against(topology, **{"in": 3})
 
-    assert {name: count for name, (count, _) in found.missing.items()} == {"words": 7, "counts": 7}
+    assert {name: found.counts[name] for name in found.missing} == {"words": 7, "counts": 7}
 
 
 def test_an_internal_topic_with_other_partitions_is_told() -> None:
@@ -128,7 +128,7 @@ def test_joined_topics_with_different_partitions_are_told() -> None:
 def test_a_repartition_topic_takes_the_partitions_of_the_topic_it_is_joined_with() -> None:
     found = against(join("foo", repartitions=(TopicInfo(name="re"),)), foo=6, up=2)
 
-    assert found.missing["re"][0] == 6
+    assert found.counts["re"] == 6
 
 
 def test_joined_repartition_topics_take_the_larger_number() -> None:
@@ -137,7 +137,7 @@ def test_joined_repartition_topics_take_the_larger_number() -> None:
 
     found = against(topology, up=2, wide=5)
 
-    assert {name: count for name, (count, _) in found.missing.items()} == {"a": 5, "b": 5}
+    assert {name: found.counts[name] for name in found.missing} == {"a": 5, "b": 5}
 
 
 def test_a_declared_number_that_does_not_fit_a_join_is_told() -> None:

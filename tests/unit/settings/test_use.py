@@ -12,6 +12,7 @@ import pytest
 
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.group.streams_config import LIMITED
 from odradek.hosting.active_plugin import PluginSettings
 from odradek.log.log_config import LogConfig
 from odradek.programs.config import HostConfig
@@ -20,8 +21,12 @@ from odradek.settings.setting import Setting, declared, sections, walk
 
 SOURCE = Path(__file__).parents[3] / "host/src/odradek"
 CLASSES = (HostConfig, ForwarderSettings, PluginSettings, ReplicationRates)
-BY_NAME = ("consumer_min_", "consumer_max_")
-"""Limits of groups: ``GroupConfig.limits_ms`` reads them by the name of what they limit."""
+BY_NAME = (
+    "consumer_min_",
+    "consumer_max_",
+    *(f"{end}_{name.removeprefix('num_')}" for name in LIMITED for end in ("min", "max")),
+)
+"""Limits of groups: `group_properties` reads them by the name of what they limit."""
 
 
 @cache

@@ -23,6 +23,7 @@ from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.streams_config import StreamsGroupConfig
 from odradek.log.batch_work import BatchOffload
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import Authorizer
@@ -137,6 +138,7 @@ class Broker(Answering):
             self.load_dynamic_config()
         self.follow(stores.logs.producer_ids.config, stores.logs.producer_ids.use_config)
         self.follow(groups.config, self.use_group_config)
+        self.follow(groups.config.streams, self.use_streams_config)
 
     @property
     def state_limits(self) -> list[StateLimit]:
@@ -185,6 +187,13 @@ class Broker(Answering):
 
     def use_group_config(self, config: GroupConfig) -> None:
         """Use changed settings of groups; those that groups have of their own still come first."""
+        self.apply_group_config(replace(config, streams=self.groups.config.streams))
+
+    def use_streams_config(self, config: StreamsGroupConfig) -> None:
+        """The same for the settings of streams groups."""
+        self.apply_group_config(replace(self.groups.config, streams=config))
+
+    def apply_group_config(self, config: GroupConfig) -> None:
         if config != self.groups.config:
             self.groups.use_config(config)
             for name in self.metadata.resource_names(ResourceType.GROUP):

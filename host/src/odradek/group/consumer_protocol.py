@@ -82,8 +82,10 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
         raise no_consumer_group(request.group_id, request.member_epoch, is_known=group is not None)
     if group is None:
         coordinator.groups_limit.check()
+    elif not isinstance(group, ClassicGroup):
+        raise no_consumer_group(request.group_id, request.member_epoch, is_known=True)
     fresh = coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
-    if isinstance(group, ClassicGroup) and not group.is_empty:
+    if group is not None and not group.is_empty:
         check_upgrade(coordinator.config, group)
         upgrade(group, fresh)
     return fresh

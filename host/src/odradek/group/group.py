@@ -19,6 +19,7 @@ class GroupType(StrEnum):
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
+    STREAMS = "streams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

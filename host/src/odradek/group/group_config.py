@@ -1,14 +1,15 @@
-"""Settings of consumer groups, after Kafka's GroupCoordinatorConfig and GroupConfig."""
+"""Settings of groups, after Kafka's GroupCoordinatorConfig and GroupConfig."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from odradek.bounds.bounded_regex import RegexBounds
+from odradek.group.streams_config import StreamsGroupConfig
 from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import ConfigError
 from odradek.settings.kinds import INT, LONG, Choice, Items, Whole
-from odradek.settings.setting import Scope, setting
+from odradek.settings.setting import Scope, section, setting
 from odradek.wire.limits import INT32_MAX
 
 GROUPS_KEY = "groups.max"
@@ -152,6 +153,7 @@ class GroupConfig:
         "Most steps of its compiled program; matching takes time in proportion to them and to the names of "
         "all topics.", unit="steps",
     )
+    streams: StreamsGroupConfig = section(StreamsGroupConfig)
     # fmt: on
 
     @property
@@ -161,12 +163,6 @@ class GroupConfig:
     @property
     def offsets_retention_ms(self) -> int:
         return self.offsets_retention_minutes * 60_000
-
-    def limits_ms(self, name: str) -> tuple[int, int]:
-        """The minimum and the maximum of one of the `LIMITED` times, in milliseconds."""
-        least_ms: int = getattr(self, f"consumer_min_{name}")
-        most_ms: int = getattr(self, f"consumer_max_{name}")
-        return least_ms, most_ms
 
     def check(self) -> None:
         """Check that the values are consistent.
@@ -181,7 +177,8 @@ class GroupConfig:
                 f"{self.min_session_timeout_ms}",
             )
         for name in LIMITED:
-            (least_ms, most_ms), value_ms = self.limits_ms(name), getattr(self, f"consumer_{name}")
+            least_ms, most_ms = getattr(self, f"consumer_min_{name}"), getattr(self, f"consumer_max_{name}")
+            value_ms = getattr(self, f"consumer_{name}")
             key = name.replace("_", ".")
             if not least_ms <= value_ms <= most_ms:
                 raise ConfigError(

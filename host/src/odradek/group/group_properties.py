@@ -1,20 +1,24 @@
-"""Settings of one group of the consumer protocol; after GroupConfig.java (KIP-848)."""
+"""Settings of one group, which override the host's; after GroupConfig.java."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 from odradek.group.group_config import GroupConfig
 from odradek.plugin.config import ConfigError
-from odradek.settings.reading import by_key
+from odradek.settings.setting import walk
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
-SESSION_TIMEOUT_MS = "consumer.session.timeout.ms"
-HEARTBEAT_INTERVAL_MS = "consumer.heartbeat.interval.ms"
-GROUP_KEYS = by_key(GroupConfig, own=True)
-"""By name: the field of `GroupConfig` with the host's value, and the declaration."""
+HOST_KEYS = {each.own_key: (path, each) for path, each in walk(GroupConfig) if each.own_key}
+"""By the key of a group: the path of the field of `GroupConfig`, and the declaration of the host's value."""
+GROUP_KEYS = {name: (path, each.of_resource()) for name, (path, each) in HOST_KEYS.items()}
+"""The same with the declaration of the group's key."""
+SECTIONS = {"consumer": "consumer_", "streams": "streams."}
+"""Where the settings of a kind of groups are in `GroupConfig`, by the first word of their keys."""
 
 
 def validate(properties: Mapping[str, str], config: GroupConfig) -> None:
@@ -30,19 +34,31 @@ def validate(properties: Mapping[str, str], config: GroupConfig) -> None:
     for name in properties:
         if name not in GROUP_KEYS:
             raise refused(f"Unknown group config name: {name}")
-    for name, value_ms in parsed(properties).items():
-        least_ms, most_ms = limits_ms(name, config)
-        limited = name.removeprefix("consumer.")
-        if value_ms < least_ms:
-            raise refused(f"{name} must be greater than or equal to group.consumer.min.{limited}")
-        if value_ms > most_ms:
-            raise refused(f"{name} must be less than or equal to group.consumer.max.{limited}")
+    for name, value in parsed(properties).items():
+        check_limits(name, value, config)
     effective = in_force(properties, config)
-    if effective.consumer_session_timeout_ms <= effective.consumer_heartbeat_interval_ms:
-        raise refused(f"{SESSION_TIMEOUT_MS} must be greater than {HEARTBEAT_INTERVAL_MS}")
+    for kind, section in SECTIONS.items():
+        times = attrgetter(f"{section}session_timeout_ms", f"{section}heartbeat_interval_ms")
+        session_ms, interval_ms = times(effective)
+        if session_ms <= interval_ms:
+            raise refused(f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms")
 
 
-def parsed(properties: Mapping[str, str]) -> dict[str, int]:
+def check_limits(name: str, value: Any, config: GroupConfig) -> None:
+    """Check that a value is within the limits of the host, if it has any.
+
+    Raises:
+        ApiError: INVALID_CONFIG, with Kafka's message.
+    """
+    least, most = limits_of(name, config)
+    kind, _, limited = name.replace(".num.", ".").partition(".")
+    if least is not None and value < least:
+        raise refused(f"{name} must be greater than or equal to group.{kind}.min.{limited}")
+    if most is not None and value > most:
+        raise refused(f"{name} must be less than or equal to group.{kind}.max.{limited}")
+
+
+def parsed(properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the parsed values of a group's properties, in the order of the declarations.
 
     Raises:
@@ -58,9 +74,17 @@ def parsed(properties: Mapping[str, str]) -> dict[str, int]:
         raise refused(error.problem) from None
 
 
-def limits_ms(name: str, config: GroupConfig) -> tuple[int, int]:
-    """The minimum and the maximum that the host allows for a property."""
-    return config.limits_ms(GROUP_KEYS[name][0].removeprefix("consumer_"))
+def limits_of(name: str, config: GroupConfig) -> tuple[int | None, int | None]:
+    """The minimum and the maximum that the host allows for a property; None for no such limit."""
+    kind, _, rest = name.replace(".num.", ".").partition(".")
+    field, section = rest.replace(".", "_"), SECTIONS.get(kind, "")
+    found = []
+    for end in ("min", "max"):
+        try:
+            found.append(attrgetter(f"{section}{end}_{field}")(config))
+        except AttributeError:
+            found.append(None)
+    return found[0], found[1]
 
 
 def in_force(properties: Mapping[str, str], config: GroupConfig) -> GroupConfig:
@@ -71,11 +95,18 @@ def in_force(properties: Mapping[str, str], config: GroupConfig) -> GroupConfig:
             outside them is moved to the nearest limit.
         config: The host's.
     """
-    values_ms = {}
-    for name, value_ms in parsed(properties).items():
-        least_ms, most_ms = limits_ms(name, config)
-        values_ms[GROUP_KEYS[name][0]] = min(max(value_ms, least_ms), most_ms)
-    return replace(config, **values_ms)  # type: ignore[arg-type]  # fields of numbers only
+    changes: dict[str, dict[str, Any]] = {}
+    for name, value in parsed(properties).items():
+        least, most = limits_of(name, config)
+        if least is not None:
+            value = max(value, least)
+        if most is not None:
+            value = min(value, most)
+        *section, field = GROUP_KEYS[name][0]
+        changes.setdefault(".".join(section), {})[field] = value
+    own = changes.pop("", {})
+    sections = {name: replace(getattr(config, name), **values) for name, values in changes.items()}
+    return replace(config, **own, **sections)
 
 
 def refused(message: str) -> ApiError:

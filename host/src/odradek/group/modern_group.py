@@ -272,6 +272,12 @@ class ModernGroup(ABC, Generic[M, H]):
         self.target.install(epoch, targets)
         self.note("assignment computed", assignor=self.assignor_name)
 
+    def start_sessions(self) -> None:
+        """Start the session timers of members that have none."""
+        for member in self.members.values():
+            if member.session is None:
+                self.restart_session(member)
+
     def restart_session(self, member: M) -> None:
         """Restart the session timer of a member, because it has sent a request."""
         deadline_ms = self.clock.monotonic_ms() + self.session_timeout_ms(member)

@@ -42,8 +42,10 @@ class ConfiguredTopology:
     """The number of tasks of each subtopology, in the order of their ids; empty if it is not known."""
     stateful: frozenset[str] = frozenset()
     """The subtopologies whose tasks have a changelog, and may have standbys."""
-    missing: Mapping[str, tuple[int, TopicInfo]] = field(default_factory=dict)
-    """The internal topics that must be created, by name: the number of partitions and the declaration."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """The number of partitions that was decided for each internal topic."""
+    missing: Mapping[str, TopicInfo] = field(default_factory=dict)
+    """The internal topics that must be created, by name."""
     problem: tuple[StatusCode, str] | None = None
     """Why members get no tasks."""
 
@@ -81,7 +83,7 @@ def configured(topology: Topology, partition_count: PartitionCount) -> Configure
     if missing:
         detail = f"Internal topics are missing: {summary(missing)}"
         problem = (StatusCode.MISSING_INTERNAL_TOPICS, detail)
-    return ConfiguredTopology(dict(sorted(tasks.items())), stateful, missing, problem)
+    return ConfiguredTopology(dict(sorted(tasks.items())), stateful, counts, missing, problem)
 
 
 def source_names(subtopology: Subtopology) -> Iterable[str]:
@@ -96,6 +98,16 @@ def required_topics(topology: Topology) -> set[str]:
         for each in topology.subtopologies
         for name in chain(source_names(each), (topic.name for topic in each.state_changelog_topics))
     }
+
+
+def topology_size(topology: Topology) -> int:
+    """The bytes of a topology, about."""
+    return sum(map(len, required_topics(topology))) + sum(
+        len(config.key) + len(config.value)
+        for each in topology.subtopologies
+        for topic in chain(each.repartition_source_topics, each.state_changelog_topics)
+        for config in topic.topic_configs
+    )
 
 
 def summary(names: Iterable[str]) -> str:
@@ -170,8 +182,8 @@ def copartitioned(subtopology: Subtopology, group: CopartitionGroup) -> set[str]
     ):
         if not all(0 <= place < len(listed) for place in places):
             raise invalid(
-                f"Copartition groups of subtopology {subtopology.subtopology_id} name topics that it does not "
-                "have"
+                f"Copartition groups of subtopology {subtopology.subtopology_id} name topics that it does "
+                "not have"
             )
         names.update(listed[place] for place in places)
     return names
@@ -269,7 +281,7 @@ def same(counts: Mapping[str, int], told: Mapping[str, int]) -> int:
 
 def missing_topics(
     topology: Topology, counts: Counts, partition_count: PartitionCount
-) -> dict[str, tuple[int, TopicInfo]]:
+) -> dict[str, TopicInfo]:
     """The internal topics that do not exist.
 
     Raises:
@@ -278,9 +290,10 @@ def missing_topics(
     missing = {}
     for each in topology.subtopologies:
         for topic in chain(each.repartition_source_topics, each.state_changelog_topics):
-            expected, found = counts.get(topic.name, 0) or counts.of(topic.name), partition_count(topic.name)
+            found = partition_count(topic.name)
+            expected = counts.get(topic.name, found)
             if not found:
-                missing[topic.name] = (expected, topic)
+                missing[topic.name] = topic
             elif found != expected:
                 raise Unfit(
                     StatusCode.INCORRECTLY_PARTITIONED_TOPICS,

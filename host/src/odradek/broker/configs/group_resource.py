@@ -1,4 +1,4 @@
-"""GROUP resources: settings of one group of the consumer protocol, which override the host's."""
+"""GROUP resources: settings of one group, which override the host's."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from odradek.broker.broker import Broker
 from odradek.broker.config_entry import NOT_A_LIST, ConfigEntry, ConfigSynonym
-from odradek.group.group_config import GroupConfig
-from odradek.group.group_properties import validate
+from odradek.group.group_properties import HOST_KEYS, validate
 from odradek.settings.kinds import rendered
-from odradek.settings.reading import by_key
 from odradek.settings.setting import Setting
 from odradek.settings.state_limit import StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
-
-HOST_KEYS = tuple(each for _, each in by_key(GroupConfig).values() if each.own_key)
 
 
 class GroupResource:
@@ -29,7 +25,7 @@ class GroupResource:
         if not name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         properties = broker.metadata.resource(ResourceType.GROUP, name)
-        return [entry(key, properties.get(key.own_key), broker) for key in HOST_KEYS]
+        return [entry(key, properties.get(key.own_key), broker) for _, key in HOST_KEYS.values()]
 
     def listed(self, key: str, broker: Broker) -> Setting | None:
         """No key is a list."""
