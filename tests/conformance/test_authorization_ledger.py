@@ -17,6 +17,7 @@ from conformance.test_authorization_golden import clients, ids_of, sender
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import QuotaFilter
 from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.broker.features import SHARE_VERSION
 from odradek.plugin.authorizer import Action
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
@@ -29,9 +30,11 @@ from odradek.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from support.authorization.case import Case
 from support.authorization.cases import CASES
-from support.authorization.world import TOPICS, WORLD
+from support.authorization.world import TOPICS, WORLD, make_topics
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker, make_connection
 from support.element_requests import Contents, Topic, full_requests, smallest
@@ -60,6 +63,8 @@ def full_host() -> BrokerClient:
     client, admin, _ = clients(Case("", [], lambda _ids: None))
     for step in WORLD:
         step(sender(admin))
+    for feature in client.broker.features:
+        client.broker.features.finalize(feature.name, feature.max_version)
     user = ScramCredentialUpsertion(
         name="a", mechanism=1, iterations=4096, salt=b"12345678", salted_password=b"1" * 32
     )
@@ -75,7 +80,9 @@ def full_host() -> BrokerClient:
 @cache
 def empty_host() -> BrokerClient:
     """A host without any of that."""
-    return limited(make_broker(authorizer=Grants()))
+    host = limited(make_broker(authorizer=Grants()))
+    host.broker.features.levels |= full_host().broker.features.levels
+    return host
 
 
 def contents() -> Contents:
@@ -163,6 +170,28 @@ def asked_in_cases() -> dict[int, set[str]]:
     return found
 
 
+@cache
+def asked_of_share_groups() -> dict[int, set[str]]:
+    """The rights that the APIs of share groups ask for beside that on the group."""
+    client, admin, grants = clients(
+        Case("", ["READ GROUP sharers"], lambda _ids: ShareGroupDescribeRequest())
+    )
+    make_topics(sender(admin))
+    client.broker.features.finalize(SHARE_VERSION, 2)
+    join = ShareGroupHeartbeatRequest(group_id="sharers", member_id="m", subscribed_topic_names=["shut"])
+    stay = ShareGroupHeartbeatRequest(group_id="sharers", member_id="m", member_epoch=2)
+    for beat in (join, stay):
+        assert not admin.send(beat).error_code
+        client.broker.clock.advance(1_000)  # type: ignore[attr-defined]  # a clock that stands still
+    asking: list[Any] = [join, ShareGroupDescribeRequest(group_ids=["sharers"])]
+    found = {}
+    for request in asking:
+        grants.single.clear()
+        client.send(request)
+        found[request.API_KEY] = names_of(grants.single)
+    return found
+
+
 def names_of(actions: Sequence[Action]) -> set[str]:
     return {f"{action.operation.name} {action.resource_type.name}" for action in actions}
 
@@ -171,6 +200,7 @@ def asked_without_rights(key: int) -> list[Action]:
     """What an API asks for in requests of a caller without any right."""
     grants = Grants()
     client = limited(make_broker(authorizer=grants))
+    client.broker.features.levels |= full_host().broker.features.levels
     for request, version in requests_of(ROUTES[key]):
         answer_of(client, request, version)
     return grants.single
@@ -178,6 +208,7 @@ def asked_without_rights(key: int) -> list[Action]:
 
 def asks_for_the_rights_of_its_row(key: int) -> None:
     asked = names_of(asked_without_rights(key)) | asked_in_cases().get(key, set())
+    asked |= asked_of_share_groups().get(key, set())
 
     assert sorted(asked) == sorted(ROWS[key]["rights"])
 

@@ -42,6 +42,7 @@ OWN, COMMON, STATIC, DEFAULT = (
 REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 KEYS_OF_ROOMS = {
     "group.consumer.assignment.interval.ms",
+    "group.share.assignment.interval.ms",
     "group.streams.assignment.interval.ms",
     "log.cleaner.backoff.ms",
     "log.cleaner.dedupe.buffer.size",

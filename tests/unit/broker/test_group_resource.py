@@ -22,6 +22,7 @@ from odradek.wire.messages.describe_configs import (
 from support.broker import BrokerClient, make_broker, make_context
 
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+GROUPS_ALONE = ("share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable")
 
 
 def put(broker: Broker, **properties: str) -> None:
@@ -126,3 +127,34 @@ def test_the_keys_of_a_group_survive_a_restart() -> None:
     after = make_broker(metadata=before.metadata)
 
     assert beat(after).heartbeat_interval_ms == 9_000
+
+
+def test_keys_that_only_groups_have_are_described_with_their_defaults() -> None:
+    broker = make_broker()
+    put(broker, share_isolation_level="read_committed")
+
+    rows = shown(broker)
+
+    assert {name: (rows[name].value, rows[name].config_source) for name in GROUPS_ALONE} == {
+        "share.auto.offset.reset": ("latest", ConfigSource.DEFAULT),
+        "share.isolation.level": ("read_committed", ConfigSource.GROUP),
+        "share.renew.acknowledge.enable": ("true", ConfigSource.DEFAULT),
+    }
+    assert rows["share.auto.offset.reset"].synonyms == []
+
+
+def test_the_host_can_change_the_assignment_interval_of_share_groups() -> None:
+    broker = make_broker()
+    put(broker, share_record_lock_duration_ms="20000")
+    change = ResourceChange(
+        type=ResourceType.BROKER,
+        name="",
+        keys=[KeyChange("group.share.assignment.interval.ms", ConfigOperation.SET, "0")],
+    )
+    rights = ConfigRights(broker.authorization, make_context(), AclOperation.ALTER_CONFIGS)
+
+    assert result_of(alter([change], False, rights, broker)) == [None]
+
+    own = broker.groups.own_configs["g"].share
+    assert (broker.groups.config.share.assignment_interval_ms, own.assignment_interval_ms) == (0, 0)
+    assert own.record_lock_duration_ms == 20_000

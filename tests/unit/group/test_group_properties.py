@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_properties import in_force, validate
+from odradek.group.share_config import ShareGroupConfig
 from odradek.group.streams_config import StreamsGroupConfig
 from odradek.plugin.config import ConfigError
 from odradek.wire.api_error import ApiError
@@ -16,6 +19,8 @@ SESSION, HEARTBEAT, INTERVAL = (
     "consumer.heartbeat.interval.ms",
     "consumer.assignment.interval.ms",
 )
+LOCK, DELIVERIES = "share.record.lock.duration.ms", "share.delivery.count.limit"
+RESET = "share.auto.offset.reset"
 HOST = GroupConfig()
 
 
@@ -53,6 +58,33 @@ HOST = GroupConfig()
             f"Invalid value 99999999999 for configuration {SESSION}: Not a number of type INT",
         ),
         ("foo", "1", "Unknown group config name: foo"),
+        (LOCK, "999", f"Invalid value 999 for configuration {LOCK}: Value must be at least 1000"),
+        (LOCK, "14999", f"{LOCK} must be greater than or equal to group.share.min.record.lock.duration.ms"),
+        (LOCK, "60001", f"{LOCK} must be less than or equal to group.share.max.record.lock.duration.ms"),
+        (DELIVERIES, "1", f"Invalid value 1 for configuration {DELIVERIES}: Value must be at least 2"),
+        (
+            DELIVERIES,
+            "11",
+            f"{DELIVERIES} must be less than or equal to group.share.max.delivery.count.limit",
+        ),
+        (
+            "share.partition.max.record.locks",
+            "4001",
+            "share.partition.max.record.locks must be less than or equal to "
+            "group.share.max.partition.max.record.locks",
+        ),
+        (
+            "share.assignment.interval.ms",
+            "15001",
+            "share.assignment.interval.ms must be less than or equal to "
+            "group.share.max.assignment.interval.ms",
+        ),
+        (
+            "share.isolation.level",
+            "READ_COMMITTED",
+            "Invalid value READ_COMMITTED for configuration share.isolation.level: String must be one of: "
+            "read_committed, read_uncommitted",
+        ),
         (
             "streams.session.timeout.ms",
             "44999",
@@ -106,6 +138,61 @@ def test_limits_apply_to_values_set_before_them() -> None:
     config = in_force({SESSION: "60000"}, host)
 
     assert config.consumer_session_timeout_ms == 50_000
+
+
+def test_a_share_session_must_be_longer_than_a_heartbeat_interval() -> None:
+    host = GroupConfig(share=ShareGroupConfig(min_session_timeout_ms=5_000))
+
+    with pytest.raises(ApiError) as refusal:
+        validate({"share.session.timeout.ms": "9000", "share.heartbeat.interval.ms": "9000"}, host)
+
+    assert (
+        refusal.value.message == "share.session.timeout.ms must be greater than share.heartbeat.interval.ms"
+    )
+
+
+def test_a_groups_own_values_of_share_groups_are_in_force() -> None:
+    own = {LOCK: "20000", DELIVERIES: "3", "share.renew.acknowledge.enable": "false"}
+    validate(own, HOST)
+
+    config = in_force(own, HOST)
+
+    assert config == replace(
+        HOST,
+        share=ShareGroupConfig(
+            record_lock_duration_ms=20_000, delivery_count_limit=3, renew_acknowledge_enable=False
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "back_ms"),
+    [
+        ("latest", "latest", 0),
+        ("earliest", "earliest", 0),
+        ("by_duration:P1DT2H3M4.5S", "by_duration", 93_784_500),
+        ("by_duration:PT0S", "by_duration", 0),
+        ("by_duration:pt1h", "by_duration", 3_600_000),
+        ("by_duration:PT1H-1M", "by_duration", 3_540_000),
+    ],
+)
+def test_a_group_may_begin_at_a_place_or_some_time_ago(text: str, where: str, back_ms: int) -> None:
+    validate({RESET: text}, HOST)
+
+    reset = in_force({RESET: text}, HOST).share.auto_offset_reset
+
+    assert (reset.where, reset.back_ms, reset.text) == (where, back_ms, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "none", "by_duration", "by_duration:", "by_duration:P", "by_duration:PT", "by_duration:1d",
+             "by_duration:-PT1S", "by_duration:PT-1S", "by_duration:P1DT", "Latest"],
+)  # fmt: skip
+def test_another_beginning_is_refused(text: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        validate({RESET: text}, HOST)
+
+    assert refusal.value.code == ErrorCode.INVALID_CONFIG
 
 
 def test_a_value_of_streams_groups_is_moved_to_the_nearest_limit() -> None:

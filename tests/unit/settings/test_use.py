@@ -12,7 +12,8 @@ import pytest
 
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
-from odradek.group.streams_config import LIMITED
+from odradek.group.share_config import LIMITED as OF_SHARES
+from odradek.group.streams_config import LIMITED as OF_STREAMS
 from odradek.hosting.active_plugin import PluginSettings
 from odradek.log.log_config import LogConfig
 from odradek.programs.config import HostConfig
@@ -24,9 +25,14 @@ CLASSES = (HostConfig, ForwarderSettings, PluginSettings, ReplicationRates)
 BY_NAME = (
     "consumer_min_",
     "consumer_max_",
-    *(f"{end}_{name.removeprefix('num_')}" for name in LIMITED for end in ("min", "max")),
+    *(f"{end}_{name.removeprefix('num_')}" for name in OF_SHARES + OF_STREAMS for end in ("min", "max")),
 )
 """Limits of groups: `group_properties` reads them by the name of what they limit."""
+OF_DELIVERY = {
+    "auto_offset_reset", "delivery_count_limit", "isolation_level", "max_share_sessions",
+    "partition_max_record_locks", "record_lock_duration_ms", "renew_acknowledge_enable",
+}  # fmt: skip
+"""Settings of the delivery to share groups: ShareFetch and ShareAcknowledge read them."""
 
 
 @cache
@@ -43,7 +49,7 @@ def attributes_read() -> frozenset[str]:
 def unused(kind: type[object], read: frozenset[str]) -> Iterator[str]:
     """The keys of a dataclass of settings, and of its sections, whose fields nothing reads."""
     for path, declaration in walk(kind):
-        if declaration.used and path[-1] not in read and not path[-1].startswith(BY_NAME):
+        if declaration.used and path[-1] not in read | OF_DELIVERY and not path[-1].startswith(BY_NAME):
             yield declaration.name
 
 

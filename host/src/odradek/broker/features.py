@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
 GROUP_VERSION = "group.version"
 """1: the consumer protocol (KIP-848)."""
+SHARE_VERSION = "share.version"
+"""1: share groups (KIP-932). 2: topics for records that a share group gives up (KIP-1191)."""
 TRANSACTION_VERSION = "transaction.version"
 """2: a batch adds its partition to the transaction, and every end of one bumps the epoch (KIP-890)."""
 
@@ -35,7 +40,7 @@ FEATURES = (
     Feature(GROUP_VERSION, 0, 1, 1),
     Feature("kraft.version", 0, 1, 0),
     Feature(METADATA_VERSION, 7, 33, 33),
-    Feature("share.version", 0, 2, 0),
+    Feature(SHARE_VERSION, 0, 2, 0),
     Feature("streams.version", 0, 1, 0),
     Feature(TRANSACTION_VERSION, 0, 2, 2),
     Feature("eligible.leader.replicas.version", 0, 1, 0),
@@ -64,6 +69,15 @@ class Features:
             if feature.name == name:
                 return self.levels.get(name, feature.level)
         return 0
+
+    def require(self, name: str) -> None:
+        """Check that a feature is on.
+
+        Raises:
+            ApiError: UNSUPPORTED_VERSION.
+        """
+        if self.level(name) < 1:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
 
     def finalized(self) -> dict[str, int]:
         """The levels of all features that are on."""

@@ -12,6 +12,7 @@ from odradek.group.classic_join import ClassicJoin, Joiner
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.mixed_group import MixedJoin
+from odradek.group.share_group import ShareGroup
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -72,6 +73,8 @@ def group_to_join(coordinator: GroupCoordinator, request: JoinGroupRequest) -> C
     known = coordinator.groups.get(request.group_id)
     if isinstance(known, ClassicGroup):
         return known
+    if isinstance(known, ShareGroup):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if request.member_id and known is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if known is None:

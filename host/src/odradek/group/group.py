@@ -1,4 +1,4 @@
-"""What groups of both protocols have to say of those that commit offsets."""
+"""What groups of all protocols have to say of those that commit offsets."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class GroupType(StrEnum):
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
+    SHARE = "share"
     STREAMS = "streams"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from odradek.bounds.bounded_regex import RegexBounds
+from odradek.group.share_config import ShareGroupConfig
 from odradek.group.streams_config import StreamsGroupConfig
 from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import ConfigError
@@ -153,6 +154,7 @@ class GroupConfig:
         "Most steps of its compiled program; matching takes time in proportion to them and to the names of "
         "all topics.", unit="steps",
     )
+    share: ShareGroupConfig = section(ShareGroupConfig)
     streams: StreamsGroupConfig = section(StreamsGroupConfig)
     # fmt: on
 

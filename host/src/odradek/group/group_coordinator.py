@@ -1,8 +1,9 @@
 """The registry of groups of all protocols.
 
 The protocols are above: `classic_protocol` handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup,
-`consumer_protocol` the heartbeats of KIP-848 and `streams_protocol` those of KIP-1071. They find, create and
-replace groups here. Committed offsets are in `GroupOffsets`, by group id, for all types of groups.
+`consumer_protocol` the heartbeats of KIP-848, `share_protocol` those of KIP-932 and `streams_protocol` those
+of KIP-1071. They find, create and replace groups here. Committed offsets are in `GroupOffsets`, by group id;
+share groups have none.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from odradek.group.member_sizes import GroupTotals
 from odradek.group.modern_group import ModernGroup
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.outbox import Outbox
+from odradek.group.share_group import ShareGroup
+from odradek.group.share_member import ShareMember
+from odradek.group.share_states import ShareStates
 from odradek.group.streams_group import StreamsGroup
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import StateLimit
@@ -38,7 +42,7 @@ from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger(__name__)
 
-Group = ClassicGroup | ConsumerGroup | StreamsGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any protocol. Its offsets are in `GroupOffsets`, by group id, and stay if it changes its
 type."""
 
@@ -58,6 +62,7 @@ class GroupCoordinator:
     expelled: Callable[[str, str], None] = lambda _client_id, _client_host: None
     """Called with the client id and the address of a member whose session has ended."""
     offsets: GroupOffsets = field(init=False)
+    shares: ShareStates = field(init=False)
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
     """The configuration of groups that an operator has configured, by group id. The group need not exist."""
@@ -81,6 +86,8 @@ class GroupCoordinator:
         )
         for row in self.store.groups():
             self.replace(self.restored(row))
+        self.shares = ShareStates(self.store.shares, self.groups, self.topics)
+        self.shares.restore()
         total = OffsetTotal(self.config.max_offsets, self.config.max_offsets_metadata, clock)
         self.offsets = GroupOffsets(self.store, self.make_simple_group, total=total)
 
@@ -96,7 +103,7 @@ class GroupCoordinator:
             offsets.metadata_limit,
         ]
 
-    def session_ended(self, member: ClassicMember | GroupMember[Any]) -> None:
+    def session_ended(self, member: ClassicMember | ShareMember | GroupMember[Any]) -> None:
         """A member was silent for too long, and is removed."""
         self.expelled(member.client_id, member.client_host)
 
@@ -109,6 +116,8 @@ class GroupCoordinator:
     def restored(self, row: GroupRow) -> Group:
         """A group after a restart, which is empty."""
         group_id, group_type, protocol_type, generation, empty_since_ms = row
+        if group_type == GroupType.SHARE:
+            return self.share_group(group_id, generation)
         if group_type == GroupType.CONSUMER:
             return self.consumer_group(group_id, generation, empty_since_ms)
         if group_type == GroupType.STREAMS:
@@ -129,6 +138,19 @@ class GroupCoordinator:
             empty_since_ms=empty_since_ms,
             all_classic=self.downgrade,
             **self.of_each_group(group_id),
+        )
+
+    def share_group(self, group_id: str, generation: int = 0) -> ShareGroup:
+        """Create a share group, empty and not registered."""
+        return ShareGroup(
+            group_id,
+            config=self.own_configs.get(group_id, self.config),
+            clock=self.clock,
+            timer=self.timer,
+            topics=self.topics,
+            generation=generation,
+            changed=self.save_if_possible,
+            expelled=self.session_ended,
         )
 
     def streams_group(
@@ -158,14 +180,14 @@ class GroupCoordinator:
         if properties:
             self.own_configs[group_id] = config
         group = self.groups.get(group_id)
-        if isinstance(group, ModernGroup):
+        if isinstance(group, ModernGroup | ShareGroup):
             group.config = config
 
     def use_config(self, config: GroupConfig) -> None:
         """Use other settings for all groups, those with own ones included."""
         self.config = config
         for group in self.groups.values():
-            if isinstance(group, ModernGroup):
+            if isinstance(group, ModernGroup | ShareGroup):
                 group.config = config
 
     def adopt(self, group: ConsumerGroup | StreamsGroup) -> None:
@@ -236,19 +258,24 @@ class GroupCoordinator:
 
     def save(self, group: Group) -> None:
         """Store the part of a group that survives a restart: its type, its generation and when it became
-        empty.
+        empty, and the members of a share group.
 
-        Members do not survive: they get UNKNOWN_MEMBER_ID and join again.
+        Other members do not survive: they get UNKNOWN_MEMBER_ID and join again.
         """
-        self.store.put_group(
-            (
-                group.group_id,
-                str(group.group_type),
-                group.protocol_type,
-                group.generation,
-                group.empty_since_ms,
-            )
+        row = (
+            group.group_id,
+            str(group.group_type),
+            group.protocol_type,
+            group.generation,
+            group.empty_since_ms,
         )
+        if not isinstance(group, ShareGroup):
+            self.store.put_group(row)
+            return
+        with self.store.transaction():
+            self.store.put_group(row)
+            self.store.shares.put_share_group((group.group_id, group.assignment_epoch), *group.changes())
+        group.unsaved.clear()
 
     def classic_group_changed(self, group: ClassicGroup) -> None:
         """Store a new generation, or forget a group that never had a member or offsets."""
@@ -332,14 +359,18 @@ class GroupCoordinator:
         group = self.groups.pop(group_id, None)
         if group is not None:
             group.close()
+        if isinstance(group, ShareGroup):
+            self.shares.dropped(group_id, None)
 
     def topics_changed(self) -> None:
         """Take in that topics were created or deleted, or have more partitions.
 
-        The offsets of a deleted topic are deleted. If that cannot be stored, the next change tries again.
+        The offsets and delivery states of a deleted topic are deleted. If that cannot be stored, the next
+        change tries again.
         """
         try:
             self.offsets.drop_topics(lambda topic_id: self.topics.topic_name(topic_id) is not None)
+            self.shares.drop_topics()
         except ApiError as error:
             log.warning(
                 "cannot delete the offsets of deleted topics: the next change of topics tries again",

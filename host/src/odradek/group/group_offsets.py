@@ -7,11 +7,13 @@ Also the pending offsets of transactions, which are not visible until the transa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.offset_total import OffsetRoom, Offsets, OffsetTotal
+from odradek.group.share_store import ShareStore
 
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
 """Group, topic id, partition, offset, leader epoch, metadata, commit time, expiry time (or None)."""
@@ -26,7 +28,14 @@ GroupRow = tuple[str, str, str, int, int | None]
 
 
 class OffsetStore(Protocol):
-    """Durable storage of offsets and groups. Each call is one transaction."""
+    """Durable storage of offsets and groups. Each call is one transaction, or a part of an open one."""
+
+    @property
+    def shares(self) -> ShareStore:
+        """The tables of share groups."""
+
+    def transaction(self) -> AbstractContextManager[object]:
+        """Let all calls of the block be one transaction."""
 
     def offsets(self) -> Iterable[OffsetRow]:
         """All committed offsets."""
@@ -58,7 +67,7 @@ class OffsetStore(Protocol):
         """Set one group."""
 
     def delete_group(self, group_id: str) -> None:
-        """Delete a group and all its offsets."""
+        """Delete a group with all its offsets, and what it has as a share group."""
 
 
 def offset_row(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> OffsetRow:

@@ -17,7 +17,7 @@ HOST_KEYS = {each.own_key: (path, each) for path, each in walk(GroupConfig) if e
 """By the key of a group: the path of the field of `GroupConfig`, and the declaration of the host's value."""
 GROUP_KEYS = {name: (path, each.of_resource()) for name, (path, each) in HOST_KEYS.items()}
 """The same with the declaration of the group's key."""
-SECTIONS = {"consumer": "consumer_", "streams": "streams."}
+SECTIONS = {"consumer": "consumer_", "share": "share.", "streams": "streams."}
 """Where the settings of a kind of groups are in `GroupConfig`, by the first word of their keys."""
 
 

@@ -64,7 +64,7 @@ class OffsetExpiration:
             ApiError: COORDINATOR_NOT_AVAILABLE: the store cannot be written now.
         """
         group = self.groups.groups.get(group_id)
-        if group is None or group_id in self.groups.offsets.owned:
+        if group is None or group.group_type is GroupType.SHARE or group_id in self.groups.offsets.owned:
             return False
         offsets = self.groups.offsets
         expired = list(self.expired(group, offsets.of_group(group_id).items()))

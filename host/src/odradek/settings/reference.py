@@ -30,7 +30,7 @@ def default(each: Setting) -> str:
 def scope(each: Setting) -> str:
     """The owner of the setting at run time, and its key there."""
     if each.own_key:
-        where = "topic" if not each.in_file else each.scope
+        where = "topic" if each.scope is Scope.TOPIC and not each.in_file else each.scope
         return f"{where} `{each.own_key}`"
     if each.by_listener and each.scope is Scope.BROKER:
         return "broker, listener"

@@ -53,4 +53,6 @@ def entry(host_key: Setting, stored: str | None, broker: Broker) -> ConfigEntry:
     key, synonyms = host_key.of_resource(), broker.config.synonyms(host_key.name)
     if stored is not None:
         synonyms.insert(0, ConfigSynonym(key.name, rendered(key.kind.type, stored), ConfigSource.GROUP))
+    if not synonyms:  # the host has no such key
+        return ConfigEntry(key=key, value=key.default_text, source=ConfigSource.DEFAULT, synonyms=[])
     return ConfigEntry(key=key, value=synonyms[0].value, source=synonyms[0].source, synonyms=synonyms)

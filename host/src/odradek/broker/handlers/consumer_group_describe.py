@@ -14,7 +14,7 @@ Versions:
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 
 from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
@@ -42,8 +42,7 @@ UNSEEN_TOPICS = (
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribedGroup | Composed | None, None, ConsumerGroupDescribeResponse]:
-    if broker.features.level(GROUP_VERSION) < 1:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    broker.features.require(GROUP_VERSION)
     rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.GROUP)
     topics = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
     seen = []
@@ -54,7 +53,9 @@ def consumer_group_describe(
         else:
             yield refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED, None)
     for group_id in seen:
-        unseen = broker.authorization.is_enabled and (yield from reads_unseen(group_id, topics, broker))
+        unseen = broker.authorization.is_enabled and (
+            yield from reads_unseen(assigned_topics(broker.groups, group_id), topics, broker)
+        )
         group = refused(group_id, *UNSEEN_TOPICS) if unseen else described(group_id, broker)
         if request.include_authorized_operations:
             element = group.element if isinstance(group, Composed) else group
@@ -70,10 +71,18 @@ def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGro
     return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
 
 
-def reads_unseen(group_id: str, topics: Rights, broker: Broker) -> Generator[None, None, bool]:
-    """Whether a member of the group reads, or will read, a topic that the client may not see."""
+def reads_unseen(
+    read: Iterable[Iterable[bytes]], topics: Rights, broker: Broker
+) -> Generator[None, None, bool]:
+    """Whether a member of a group reads, or will read, a topic that the client may not see.
+
+    Args:
+        read: The ids of the topics of each member.
+        topics: The rights of the client.
+        broker: Has the topics.
+    """
     names = broker.groups.topics
-    for topic_ids in assigned_topics(broker.groups, group_id):
+    for topic_ids in read:
         for name in map(names.topic_name, topic_ids):
             if name is not None and not topics.allows(name):
                 return True

@@ -63,8 +63,7 @@ Answer = ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatRespons
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> Answer:
-    if broker.features.level(GROUP_VERSION) < 1:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    broker.features.require(GROUP_VERSION)
     if not broker.authorization.allows(context, AclOperation.READ, ResourceType.GROUP, request.group_id):
         raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
