@@ -55,6 +55,16 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
         self.endpoint_epoch = -1
         """Counts changes of the tasks of members with endpoints."""
 
+        self.creating: set[str] = set()
+        """Internal topics that are being created."""
+        self.failed_topics: dict[str, tuple[str, int]] = {}
+        """Internal topics that could not be created: why, and until when that is told."""
+
+    def creation_failures(self, now_ms: int) -> dict[str, str]:
+        """Why internal topics could not be created, as long as that is told."""
+        self.failed_topics = {name: each for name, each in self.failed_topics.items() if each[1] > now_ms}
+        return {name: why for name, (why, _) in self.failed_topics.items()}
+
     @property
     def is_fresh(self) -> bool:
         return self.initial_delay is not None or super().is_fresh
