@@ -23,7 +23,7 @@ from support.headers import peek_api
 LAST = 5
 WITHOUT_RECEIVER = "api_versions_v3_without_receiver"
 TELEMETRY = {71, 72}
-NOT_SERVED = {"eligible.leader.replicas.version", "share.version", "streams.version"}
+NOT_SERVED = {"eligible.leader.replicas.version", "streams.version"}
 """Features that Kafka has finalized and that are off here."""
 
 

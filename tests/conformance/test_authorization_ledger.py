@@ -26,10 +26,24 @@ from odradek.wire.messages.alter_client_quotas import (
     OpData,
     RequestEntryData,
 )
+from odradek.wire.messages.alter_share_group_offsets import AlteredTopic, AlterShareGroupOffsetsRequest
 from odradek.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from odradek.wire.messages.delete_share_group_offsets import DeletedTopic, DeleteShareGroupOffsetsRequest
+from odradek.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    ShareOffsetsGroup,
+    ShareOffsetsTopic,
+)
+from odradek.wire.messages.share_acknowledge import (
+    AcknowledgementBatch,
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from odradek.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from odradek.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
@@ -178,7 +192,11 @@ def asked_in_cases() -> dict[int, set[str]]:
 def asked_of_share_groups() -> dict[int, set[str]]:
     """The rights that the APIs of share groups ask for beside that on the group."""
     client, admin, grants = clients(
-        Case("", ["READ GROUP sharers"], lambda _ids: ShareGroupDescribeRequest())
+        Case(
+            "",
+            ["READ GROUP sharers", "READ GROUP new", "DELETE GROUP new"],
+            lambda _ids: ShareGroupDescribeRequest(),
+        )
     )
     make_topics(sender(admin))
     client.broker.features.finalize(SHARE_VERSION, 2)
@@ -187,7 +205,29 @@ def asked_of_share_groups() -> dict[int, set[str]]:
     for beat in (join, stay):
         assert not admin.send(beat).error_code
         client.broker.clock.advance(1_000)  # type: ignore[attr-defined]  # a clock that stands still
-    asking: list[Any] = [join, ShareGroupDescribeRequest(group_ids=["sharers"])]
+    named = ShareOffsetsGroup(group_id="sharers", topics=[ShareOffsetsTopic(topic_name="shut")])
+    altered = AlteredTopic(topic_name="shut")
+    topic_id = client.broker.topics.by_name["shut"].id
+    accept = AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])
+    said = AcknowledgePartition(acknowledgement_batches=[accept])
+    asking: list[Any] = [
+        join,
+        ShareGroupDescribeRequest(group_ids=["sharers"]),
+        ShareFetchRequest(
+            group_id="sharers",
+            member_id="m",
+            topics=[FetchTopic(topic_id=topic_id, partitions=[FetchPartition()])],
+        ),
+        ShareAcknowledgeRequest(
+            group_id="sharers",
+            member_id="m",
+            share_session_epoch=1,
+            topics=[AcknowledgeTopic(topic_id=topic_id, partitions=[said])],
+        ),
+        DescribeShareGroupOffsetsRequest(groups=[named]),
+        AlterShareGroupOffsetsRequest(group_id="new", topics=[altered]),
+        DeleteShareGroupOffsetsRequest(group_id="new", topics=[DeletedTopic(topic_name="shut")]),
+    ]
     found = {}
     for request in asking:
         grants.single.clear()

@@ -52,18 +52,18 @@ def test_kafka_features_shows_finalized_levels(tools: ConsoleTools) -> None:
         "group.version": "1",
         "kraft.version": "0",
         "metadata.version": "UNKNOWN",  # level 33: the tool is that of Kafka 4.3
-        "share.version": "0",
+        "share.version": "2",
         "streams.version": "0",
         "transaction.version": "2",
     }
 
 
 def test_kafka_features_raises_a_feature_and_takes_it_back(tools: ConsoleTools) -> None:
-    tools.succeed("kafka-features", "upgrade", "--feature", "share.version=1")
+    tools.succeed("kafka-features", "upgrade", "--feature", "streams.version=1")
     raised = tools.succeed("kafka-features", "describe")
-    tools.succeed("kafka-features", "downgrade", "--feature", "share.version=0")
+    tools.succeed("kafka-features", "downgrade", "--feature", "streams.version=0")
 
-    (row,) = (line.split() for line in raised if "share.version" in line)
+    (row,) = (line.split() for line in raised if "streams.version" in line)
     assert row[row.index("FinalizedVersionLevel:") + 1] == "1"
 
 

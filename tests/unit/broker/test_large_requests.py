@@ -71,6 +71,8 @@ NOT_IN_STEPS = {
     "ListTransactions state_filters",
     "SyncGroup assignments",
     "UpdateFeatures feature_updates",
+    # Refused at once: there is no share group.
+    "DeleteShareGroupOffsets topics",
     # Refused at once: there is no authorizer.
     "CreateAcls creations",
     "DeleteAcls filters",

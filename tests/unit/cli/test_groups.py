@@ -75,6 +75,7 @@ def test_list_shows_types_and_states_in_columns(admin: FakeAdmin, capsys: Captur
         (("--state", "empty"), ["gone"]),
         (("--state", "STABLE, empty"), ["gone", "new"]),
         (("--type", "consumer"), ["new"]),
+        (("--type", "share,consumer"), ["new", "shared"]),
         (("--type", "classic", "--state", "stable"), []),
     ],
 )
@@ -456,7 +457,7 @@ RESET = ("--reset-offsets", "--group", "g")
         (("--list", "--group", "g"), "option --group can't be used with --list"),
         (("--list", "--members"), "option --members can't be used with --list"),
         (("--list", "--state", "bogus"), "option --state: expected one of Assigning, "),
-        (("--list", "--type", "share"), "option --type: expected one of Classic, Consumer, found 'share'"),
+        (("--list", "--type", "other"), "expected one of Classic, Consumer, Share, found 'other'"),
         (("--describe", "--group", "g", "--members", "--offsets"), "can't be used with --members"),
         (("--describe", "--group", "g", "--state", "stable"), "--state takes no value with --describe"),
         (("--describe", "--group", "g", "--type"), "option --type can't be used with --describe"),

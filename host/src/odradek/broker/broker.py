@@ -19,6 +19,7 @@ from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.nodes import Nodes
+from odradek.broker.share.shares import Shares
 from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
@@ -116,6 +117,14 @@ class Broker(Answering):
             random_session_id,
             settings.max_fetch_session_partitions,
         )
+        self.shares = Shares(
+            groups,
+            stores.offsets.shares,
+            clock,
+            common.timer,
+            settings.max_fetch_session_partitions,
+        )
+        groups.shares.dropped = self.shares.dropped
         self.fetch_reads: FetchReads | None = None
         """None if nobody wants to know what clients read."""
         self.uses: ConnectionUses | None = None
@@ -150,6 +159,7 @@ class Broker(Answering):
             self.logs.producer_ids.limit,
             *self.fetch_sessions.limits,
             *self.groups.limits,
+            *self.shares.sessions.limits,
             *self.transactions.limits,
             self.credentials.limit,
             *([] if self.acls is None else [self.acls.limit]),

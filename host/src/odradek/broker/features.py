@@ -42,7 +42,7 @@ FEATURES = (
     Feature(GROUP_VERSION, 0, 1, 1),
     Feature("kraft.version", 0, 1, 0),
     Feature(METADATA_VERSION, 7, 33, 33),
-    Feature(SHARE_VERSION, 0, 2, 0),
+    Feature(SHARE_VERSION, 0, 2, 2),
     Feature(STREAMS_VERSION, 0, 1, 0),
     Feature(TRANSACTION_VERSION, 0, 2, 2),
     Feature("eligible.leader.replicas.version", 0, 1, 0),

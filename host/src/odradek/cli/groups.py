@@ -1,4 +1,4 @@
-"""``odradek groups``: the options and output of kafka-consumer-groups.sh, for any broker.
+"""``odradek groups``: the options and output of kafka-consumer-groups.sh, for any broker; share groups, too.
 
 Differs from the tool: an invalid command line gives exit status 2 (the tool: 1). A failure, even for only one
 of several groups, gives one line on stderr and exit status 1 (the tool: a line on stdout and status 0). Rows
@@ -7,7 +7,7 @@ are sorted by group, topic and partition.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,14 @@ from odradek.cli.group_report import members_view, notice, offsets_view, read_of
 from odradek.cli.group_scope import chosen_groups, chosen_partitions, consumers
 from odradek.cli.listing import json_option, show
 from odradek.cli.offset_reset import SCENARIOS, reset_offsets
+from odradek.cli.positions import is_share_group
+from odradek.cli.share_report import share_offsets_view
 from odradek.cli.usage import at_most_one, flag, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
-from odradek.client.group_descriptions import GroupDescription
+from odradek.client.group_descriptions import SHARE, GroupDescription
+from odradek.client.leaders import Partition
+from odradek.client.share_offsets import delete_share_offsets, share_offsets
 from odradek.waiting.clock import SystemClock
 
 FAILING = "Error: Executing consumer group command failed due to"
@@ -43,7 +47,8 @@ GOES_WITH = {
     **dict.fromkeys(("all_topics", "dry_run", "execute", "export", *SCENARIOS), RESET),
 }
 STATES = ("Assigning", "CompletingRebalance", "Dead", "Empty", "PreparingRebalance", "Reconciling", "Stable")
-TYPES = ("Classic", "Consumer")
+SHARE_TYPE = "Share"
+TYPES = ("Classic", "Consumer", SHARE_TYPE)
 LEAST_WIDTH = 15
 
 
@@ -55,7 +60,7 @@ LEAST_WIDTH = 15
 @click.option("--reset-offsets", is_flag=True, help="Move offsets of groups that have no members.")
 @click.option("--delete-offsets", is_flag=True, help="Delete offsets of topics that no member reads.")
 @click.option("--group", multiple=True, metavar="GROUP", help="The group; may be repeated.")
-@click.option("--all-groups", is_flag=True, help="All consumer groups.")
+@click.option("--all-groups", is_flag=True, help="All consumer groups; no share groups.")
 @click.option("--offsets", is_flag=True, help="With --describe: show offsets and lag; the default.")
 @click.option("--time", is_flag=True, help="With --describe: show the lag in seconds too.")
 @click.option("--members", is_flag=True, help="With --describe: show the members.")
@@ -72,7 +77,7 @@ LEAST_WIDTH = 15
     is_flag=False,
     flag_value="",
     metavar="TYPES",
-    help="With --list: show types, or list only groups of TYPES: classic,consumer.",
+    help="With --list: show types, or list only groups of TYPES: classic,consumer,share.",
 )
 @click.option("--verbose", is_flag=True, help="With --describe: show epochs and assignments too.")
 @click.option(
@@ -111,7 +116,7 @@ LEAST_WIDTH = 15
 )
 @json_option
 def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
-    """List, describe and delete consumer groups of any broker, and move their offsets.
+    """List, describe and delete consumer and share groups of any broker, and move their offsets.
 
     Give exactly one of --list, --describe, --delete, --reset-offsets and --delete-offsets.
     """
@@ -191,7 +196,9 @@ def check_delete_offsets(options: dict[str, Any]) -> None:
 def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """Print the groups, with their types and states if requested."""
     every = admin.list_groups(states=options["states"], types=options["types"])
-    found = sorted((group for group in every if group.consumes), key=lambda group: group.group_id)
+    shown = {SHARE_TYPE} & set(options["types"])
+    wanted = (group for group in every if group.consumes or group.type in shown)
+    found = sorted(wanted, key=lambda group: group.group_id)
     if options["as_json"] or (options["state"] is None and options["type"] is None):
         objects = ({"group": each.group_id, "type": each.type, "state": each.state} for each in found)
         show(options["as_json"], objects, (each.group_id for each in found))
@@ -217,7 +224,12 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
             tell(group)
             show(options["as_json"], *view(group, verbose))
         return failures
-    for group, offsets in read_offsets(admin, found):
+    for group in found:
+        if group.protocol_type == SHARE:
+            tell(group)
+            starts = share_offsets(admin, group.group_id)
+            show(options["as_json"], *share_offsets_view(group, starts, verbose))
+    for group, offsets in read_offsets(admin, [each for each in found if each.protocol_type != SHARE]):
         if isinstance(offsets, RequestFailed):
             failures.append(str(offsets))
             continue
@@ -249,7 +261,7 @@ def delete(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 def delete_offsets(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """Delete offsets and print the result for each."""
     (group,) = options["group"]
-    outcomes = admin.offset_delete(group, sorted(chosen_partitions(admin, options["topic"])))
+    outcomes = deleted(admin, group, options["topic"])
     failures = sorted({outcome.code.name for outcome in outcomes.values() if outcome})
     if not failures:
         succeeded = f"Request succeeded for deleting offsets from group {group}."
@@ -258,6 +270,17 @@ def delete_offsets(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     shown = Table([("TOPIC", LEAST_WIDTH), ("PARTITION", 10), ("STATUS", 15)], rows)
     show(options["as_json"], shown.objects(), ["", *shown.lines()])
     return [f"{group}: {', '.join(failures)}"] if failures else []
+
+
+def deleted(
+    admin: AdminClient, group: str, topics: Sequence[str]
+) -> Mapping[Partition, RequestFailed | None]:
+    """Delete offsets; a share group has them by topic. Returns the result of each."""
+    partitions = sorted(chosen_partitions(admin, topics))
+    if not is_share_group(admin.describe_groups([group])[group]):
+        return admin.offset_delete(group, partitions)
+    found = delete_share_offsets(admin, group, sorted({topic for topic, _ in partitions}))
+    return {(topic, index): found[topic] for topic, index in partitions}
 
 
 def status(outcome: RequestFailed | None) -> str:

@@ -13,12 +13,12 @@ import click
 from odradek.cli import listing
 from odradek.cli.columns import Table
 from odradek.cli.group_scope import check_existing, chosen_groups, chosen_partitions, consumers
+from odradek.cli.positions import Positions, positions_of
 from odradek.cli.reset_file import ResetFile, read_reset_file
 from odradek.cli.reset_time import at_datetime_ms, duration_ms
 from odradek.client.admin import AdminClient
 from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.group_descriptions import GroupDescription
-from odradek.client.group_offsets import CommittedOffset
 from odradek.client.leaders import Partition, partition_text
 from odradek.client.resources import EARLIEST, LATEST
 from odradek.wire.error_code import ErrorCode
@@ -47,11 +47,13 @@ def reset_offsets(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
     target = scenario(options, len(names) == 1, int(time.time() * 1000))
     if not options["dry_run"] and not options["execute"]:
         warn("nothing is committed without --execute; add --dry-run to omit this warning")
-    inactive, failures = idle_groups(admin.describe_groups(names))
-    plan = {group: target(admin, group) for group in inactive}
+    described = admin.describe_groups(names)
+    inactive, failures = idle_groups(described)
+    groups = {group: positions_of(admin, group, described[group]) for group in inactive}
+    plan = {group: target(admin, positions) for group, positions in groups.items()}
     if options["execute"]:
         for group, offsets in plan.items():
-            admin.offset_commit(group, {at: CommittedOffset(offset) for at, offset in offsets.items()})
+            groups[group].put(offsets)
     if options["export"]:
         export(plan, len(names) == 1)
     else:
@@ -78,7 +80,7 @@ def is_new(outcome: GroupDescription | RequestFailed) -> bool:
 
 def scenario(
     options: Mapping[str, Any], one_group: bool, now_ms: int
-) -> Callable[[AdminClient, str], Offsets]:
+) -> Callable[[AdminClient, Positions], Offsets]:
     """The function that determines the new offsets of a group.
 
     Raises:
@@ -87,44 +89,38 @@ def scenario(
     """
     if options["from_file"] is not None:
         file = read_reset_file(options["from_file"], one_group)
-        return lambda admin, group: from_file(admin, group, file)
+        return lambda admin, positions: from_file(admin, positions.group, file)
     finder = finder_of(options, now_ms)
 
-    def target(admin: AdminClient, group: str) -> Offsets:
-        partitions = scope(admin, group, options)
+    def target(admin: AdminClient, positions: Positions) -> Offsets:
+        every = options["all_topics"]
+        partitions = positions.every() if every else sorted(chosen_partitions(admin, options["topic"]))
         check_existing(admin, partitions)
-        return finder(admin, group, partitions) if partitions else {}
+        return finder(admin, positions, partitions) if partitions else {}
 
     return target
 
 
-def scope(admin: AdminClient, group: str, options: Mapping[str, Any]) -> list[Partition]:
-    """The partitions to reset, sorted."""
-    if options["all_topics"]:
-        return sorted(admin.offset_fetch(group))
-    return sorted(chosen_partitions(admin, options["topic"]))
-
-
-Finder = Callable[[AdminClient, str, list[Partition]], Offsets]
+Finder = Callable[[AdminClient, Positions, list[Partition]], Offsets]
 
 
 def finder_of(options: Mapping[str, Any], now_ms: int) -> Finder:
     """The function that determines new offsets for partitions of a group."""
     for option, special in (("to_earliest", EARLIEST), ("to_latest", LATEST)):
         if options[option]:
-            return lambda admin, group, partitions: listed(admin, partitions, special)
+            return lambda admin, _positions, partitions: listed(admin, partitions, special)
     if options["to_current"]:
         return to_current
     if options["to_offset"] is not None:
-        return lambda admin, group, partitions: within(admin, dict.fromkeys(partitions, options["to_offset"]))
+        return lambda admin, _, partitions: within(admin, dict.fromkeys(partitions, options["to_offset"]))
     if options["shift_by"] is not None:
-        return lambda admin, group, partitions: shifted(admin, group, partitions, options["shift_by"])
+        return lambda admin, positions, partitions: shifted(admin, positions, partitions, options["shift_by"])
     if options["to_datetime"] is not None:
         time_ms = at_datetime_ms(options["to_datetime"])
     else:
         time_ms = now_ms - duration_ms(options["by_duration"])
     # negative timestamps are special in ListOffsets, and no record is older than 1970
-    return lambda admin, group, partitions: at_time(admin, partitions, max(0, time_ms))
+    return lambda admin, _, partitions: at_time(admin, partitions, max(0, time_ms))
 
 
 def listed(admin: AdminClient, partitions: Iterable[Partition], timestamp_ms: int) -> Offsets:
@@ -142,26 +138,26 @@ def at_time(admin: AdminClient, partitions: list[Partition], time_ms: int) -> Of
     return found | (listed(admin, older, LATEST) if older else {})
 
 
-def to_current(admin: AdminClient, group: str, partitions: list[Partition]) -> Offsets:
-    """The committed offsets; the end of the log for partitions without one."""
-    committed = admin.offset_fetch(group, partitions)
-    missing = [partition for partition in partitions if partition not in committed]
+def to_current(admin: AdminClient, positions: Positions, partitions: list[Partition]) -> Offsets:
+    """The present offsets; the end of the log for partitions without one."""
+    present = positions.of(partitions)
+    missing = [partition for partition in partitions if partition not in present]
     ends = listed(admin, missing, LATEST) if missing else {}
-    return {at: committed[at].offset if at in committed else ends[at] for at in partitions}
+    return {at: present[at] if at in present else ends[at] for at in partitions}
 
 
-def shifted(admin: AdminClient, group: str, partitions: list[Partition], by: int) -> Offsets:
-    """The committed offsets moved by a number of records.
+def shifted(admin: AdminClient, positions: Positions, partitions: list[Partition], by: int) -> Offsets:
+    """The present offsets moved by a number of records.
 
     Raises:
-        ClientError: The group has no committed offset for a partition.
+        ClientError: The group has no offset for a partition.
     """
-    committed = admin.offset_fetch(group, partitions)
-    for partition in partitions:
-        if partition not in committed:
-            at = partition_text(partition)
-            raise ClientError(f"group {group} has no committed offset for {at}: --shift-by needs one")
-    return within(admin, {partition: committed[partition].offset + by for partition in partitions})
+    present = positions.of(partitions)
+    for at in partitions:
+        if at not in present:
+            where = f"group {positions.group} has no committed offset for {partition_text(at)}"
+            raise ClientError(f"{where}: --shift-by needs one")
+    return within(admin, {at: present[at] + by for at in partitions})
 
 
 def from_file(admin: AdminClient, group: str, file: ResetFile) -> Offsets:

@@ -1,9 +1,10 @@
-"""Descriptions of groups, from ConsumerGroupDescribe, or from DescribeGroups for other groups."""
+"""Descriptions of groups, from ConsumerGroupDescribe, DescribeGroups or ShareGroupDescribe."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from odradek.client.cluster import Cluster
@@ -17,9 +18,12 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages import consumer_group_describe as consumer
 from odradek.wire.messages import describe_groups as classic
+from odradek.wire.messages import share_group_describe as share
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 
 CONSUMER = "consumer"  # ConsumerProtocol.PROTOCOL_TYPE
+SHARE = "share"
+"""The protocol type of share groups."""
 DEAD = "Dead"
 """The state that brokers before 3.9 report for a group that does not exist."""
 ELSEWHERE = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
@@ -73,16 +77,22 @@ def described(
     connection: Connection, node: Node, groups: list[str]
 ) -> dict[str, GroupDescription | RequestFailed]:
     """Describe the groups of one coordinator."""
-    try:
-        found = by_consumer_protocol(connection, node, groups)
-    except UnsupportedVersion:
-        return by_classic_protocol(connection, node, groups)
-    others = [group for group, outcome in found.items() if is_elsewhere(outcome)]
-    return found | by_classic_protocol(connection, node, others) if others else found
+    found: dict[str, GroupDescription | RequestFailed] = {}
+    with suppress(UnsupportedVersion):
+        found |= by_consumer_protocol(connection, node, groups)
+    others = [group for group in groups if group not in found or is_elsewhere(found[group])]
+    if others:
+        found |= by_classic_protocol(connection, node, others)
+    missing = [group for group in others if group in found and is_elsewhere(found[group])]
+    if missing:
+        with suppress(UnsupportedVersion):
+            shares = by_share_protocol(connection, node, missing)
+            found |= {group: each for group, each in shares.items() if not is_elsewhere(each)}
+    return found
 
 
 def is_elsewhere(outcome: GroupDescription | RequestFailed) -> bool:
-    """Whether the group may use the classic protocol."""
+    """Whether the group may use another protocol."""
     return isinstance(outcome, RequestFailed) and outcome.code in ELSEWHERE
 
 
@@ -117,6 +127,43 @@ def consumer_group(row: consumer.DescribedGroup, node: Node) -> GroupDescription
                 target=partitions(member.target_assignment),
                 epoch=member.member_epoch,
                 upgraded=MEMBER_TYPES.get(member.member_type),
+            )
+            for member in row.members
+        ],
+        epoch=row.group_epoch,
+        assignment_epoch=row.assignment_epoch,
+    )
+
+
+def by_share_protocol(
+    connection: Connection, node: Node, groups: list[str]
+) -> dict[str, GroupDescription | RequestFailed]:
+    """Describe groups by ShareGroupDescribe, which refuses groups of another protocol."""
+    response: share.ShareGroupDescribeResponse = connection.send(
+        share.ShareGroupDescribeRequest(group_ids=groups)
+    )
+    return {
+        row.group_id: failure(row.error_code, row.error_message, row.group_id) or shared_group(row, node)
+        for row in response.groups
+    }
+
+
+def shared_group(row: share.DescribedShareGroup, node: Node) -> GroupDescription:
+    """Convert a share group."""
+    return GroupDescription(
+        group_id=row.group_id,
+        coordinator=node,
+        protocol_type=SHARE,
+        state=row.group_state,
+        assignor=row.assignor_name,
+        members=[
+            MemberDescription(
+                member_id=member.member_id,
+                instance_id=None,
+                client_id=member.client_id,
+                host=member.client_host,
+                assignment=partitions(member.assignment),
+                epoch=member.member_epoch,
             )
             for member in row.members
         ],

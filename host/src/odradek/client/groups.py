@@ -32,7 +32,7 @@ class GroupListing:
     state: str = UNKNOWN
     """In Kafka's spelling, such as ``Stable``; `UNKNOWN` from brokers before 2.6."""
     type: str = UNKNOWN
-    """``Classic`` or ``Consumer``; `UNKNOWN` from brokers before 3.8."""
+    """``Classic``, ``Consumer``, ``Share`` ...; `UNKNOWN` from brokers before 3.8."""
 
     @property
     def consumes(self) -> bool:

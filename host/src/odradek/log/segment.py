@@ -274,6 +274,10 @@ class Segment(SegmentFile):
     def _corrupt(self, position: int) -> ApiError:
         return ApiError(ErrorCode.CORRUPT_MESSAGE, f"no record batch at byte {position} of {self.path.name}")
 
+    def expect(self, located: Located) -> None:
+        """The next read probably begins with this batch."""
+        self._ahead = located
+
     def locate(self, offset: int) -> Located | None:
         """The batch that contains ``offset``, or the next batch; None if this segment has neither."""
         ahead = self._ahead

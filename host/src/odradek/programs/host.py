@@ -27,6 +27,7 @@ from odradek.hosting.plugin_manager import HostPluginManager
 from odradek.meters.authentication_metrics import key_rows
 from odradek.meters.memory_metrics import memory_rows
 from odradek.meters.metrics import request_rows, worker_rows
+from odradek.meters.share_metrics import share_rows
 from odradek.meters.state_metrics import state_rows
 from odradek.metrics.metric import MetricRow
 from odradek.net.authentications import Authentications
@@ -182,6 +183,7 @@ class Host:
     def connection_closed(self, connection_id: str, in_order: bool = False) -> None:
         """Tell those that follow connections."""
         self.telemetry.connection_closed(connection_id, in_order)
+        self.broker.shares.connection_closed(connection_id)
         if self.broker.uses is not None:
             self.broker.uses.connection_closed(connection_id)
         if self.broker.fetch_reads is not None:
@@ -246,6 +248,7 @@ class Host:
         """Requests, rights, and what clients have made."""
         yield from request_rows(self.dispatcher, self.broker)
         yield from worker_rows({"batch": self.batch_workers})
+        yield from share_rows(self.broker.shares.deliveries)
         yield from state_rows(
             self.broker.state_limits, self.broker.names, self.telemetry.subscriptions.skipped
         )

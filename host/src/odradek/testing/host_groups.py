@@ -1,4 +1,4 @@
-"""Access to the committed offsets of a running host without a client."""
+"""Access to the groups of a running host without a client."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from odradek.group.committed_offset import CommittedOffset
 from odradek.testing.arrivals import Arrivals, Arrived
+from odradek.testing.host_share_groups import ShareGroup
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -41,6 +42,10 @@ class HostGroups:
     def names(self) -> list[str]:
         """The ids of all groups, sorted."""
         return self.thread.call(lambda: sorted(self.broker.groups.groups))
+
+    def share(self, group_id: str) -> ShareGroup:
+        """The deliveries of a share group."""
+        return ShareGroup(self.thread, self.arrivals, group_id, self.topic_id)
 
     def committed(self, group_id: str, topic: str) -> Offsets:
         """The committed offsets of a group by partition; a partition without one is missing.

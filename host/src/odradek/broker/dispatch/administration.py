@@ -27,6 +27,7 @@ from odradek.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from odradek.wire.messages.alter_configs import AlterConfigsRequest
 from odradek.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from odradek.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from odradek.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from odradek.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from odradek.wire.messages.create_acls import CreateAclsRequest
 from odradek.wire.messages.create_partitions import CreatePartitionsRequest
@@ -34,6 +35,7 @@ from odradek.wire.messages.create_topics import CreateTopicsRequest
 from odradek.wire.messages.delete_acls import DeleteAclsRequest
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest
 from odradek.wire.messages.delete_records import DeleteRecordsRequest
+from odradek.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from odradek.wire.messages.delete_topics import DeleteTopicsRequest
 from odradek.wire.messages.elect_leaders import ElectLeadersRequest
 from odradek.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -61,6 +63,10 @@ def configs(request: AlterConfigsRequest | IncrementalAlterConfigsRequest) -> It
     for resource in request.resources:
         keys = ",".join([key.name for key in resource.configs[:SHOWN]])
         yield f"{known(ResourceType, resource.resource_type)}:{resource.resource_name} {keys}"
+
+
+def share_offsets(request: AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest) -> Iterator[str]:
+    return (f"Group:{request.group_id} Topic:{each.topic_name}" for each in request.topics)
 
 
 def quotas(request: AlterClientQuotasRequest) -> Iterator[str]:
@@ -131,6 +137,8 @@ SUBJECTS: Final[Mapping[type[Any], Subjects]] = {
     CreateAclsRequest: acls,
     DeleteAclsRequest: acl_filters,
     DeleteGroupsRequest: lambda request: (f"Group:{name}" for name in request.groups_names),
+    AlterShareGroupOffsetsRequest: share_offsets,
+    DeleteShareGroupOffsetsRequest: share_offsets,
     OffsetDeleteRequest: lambda request: (
         f"Group:{request.group_id} Topic:{each.name}" for each in request.topics
     ),

@@ -15,7 +15,17 @@ from odradek.wire.layout import ArrayOf, StructOf, hints_of, kind_of, without_nu
 
 Refusal = Callable[[Any, ErrorCode, str | None], Any]
 IDENTITY: Final = frozenset(
-    {"index", "name", "partition", "partition_index", "resource_name", "resource_type", "topic", "topic_id"}
+    {
+        "group_id",
+        "index",
+        "name",
+        "partition",
+        "partition_index",
+        "resource_name",
+        "resource_type",
+        "topic",
+        "topic_id",
+    }
 )
 """Fields that say what an element is about, in a request and in its response."""
 

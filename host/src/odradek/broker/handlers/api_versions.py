@@ -16,7 +16,7 @@ Versions:
       it (KAFKA-18659).
     * v5: the expected cluster and node.
 Differs from Kafka:
-    * kraft.version, share.version, streams.version and eligible.leader.replicas.version are listed as
+    * kraft.version, streams.version and eligible.leader.replicas.version are listed as
       supported, so that tools know them, and start at level 0: this host does not have what they turn on.
     * Every API refuses a client id longer than ``name.max.length``: POLICY_VIOLATION, and INVALID_REQUEST in
       the telemetry APIs. So does this one for the name or version of the software.

@@ -10,7 +10,7 @@ Ignored fields:
     * AllowDowngrade (v0): a level never goes down in this version, as in Kafka.
     * TimeoutMs: the levels apply before the answer.
 Differs from Kafka:
-    * kraft.version, share.version, streams.version and eligible.leader.replicas.version turn nothing on: only
+    * kraft.version, streams.version and eligible.leader.replicas.version turn nothing on: only
       their levels change. They start at 0, where a new cluster of Kafka has the newest levels.
 """
 

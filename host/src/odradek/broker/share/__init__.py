@@ -1,0 +1,1 @@
+"""Share groups: fetching, acknowledging, sessions."""

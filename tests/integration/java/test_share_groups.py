@@ -1,0 +1,154 @@
+"""Kafka's own share consumer: everything is received, and nothing is lost by a kill of members or host."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from contrib.capture.ports import free_port
+
+from integration.java.console_tools import ConsoleTools
+from integration.java.host_process import host_process
+from integration.java.jvm import Jvm
+from support.share_members import ShareMember, configure_group, produce_values, share_member
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
+BATCH = 100
+
+
+@contextmanager
+def member(jvm: Jvm, bootstrap: str, group_id: str, topic: str, *settings: str) -> Iterator[ShareMember]:
+    command = jvm.command("odradek.ShareMember", bootstrap, group_id, topic, *settings)
+    with share_member(command) as started:
+        yield started
+
+
+def prepared(tools: ConsoleTools, topic: str, partitions: int = 1, **settings: str) -> None:
+    """A topic that the group of the same name reads from the beginning."""
+    tools.create_topic(topic, partitions)
+    configure_group(tools.bootstrap, topic, auto_offset_reset="earliest", **settings)
+
+
+def produced(bootstrap: str, topic: str, batches: int, partitions: int = 1) -> list[str]:
+    """Values in batches, over all partitions."""
+    values = [f"{number:05}" for number in range(batches * BATCH)]
+    for batch in range(batches):
+        produce_values(bootstrap, topic, values[batch * BATCH : (batch + 1) * BATCH], batch % partitions)
+    return values
+
+
+def test_two_members_receive_everything_once(tools: ConsoleTools, newest_jvm: Jvm) -> None:
+    prepared(tools, "share-all", partitions=3)
+    values = produced(tools.bootstrap, "share-all", 30, partitions=3)
+
+    with (
+        member(newest_jvm, tools.bootstrap, "share-all", "share-all") as one,
+        member(newest_jvm, tools.bootstrap, "share-all", "share-all") as two,
+    ):
+        for each in (one, two):
+            each.drain(len(values), 5_000)
+        for each in (one, two):
+            each.drained()
+
+    assert sorted(one.taken + two.taken) == values
+    assert len(one.got + two.got) == len(values)
+
+
+def test_released_records_come_again_and_rejected_ones_do_not(tools: ConsoleTools, newest_jvm: Jvm) -> None:
+    prepared(tools, "share-words")
+    values = produced(tools.bootstrap, "share-words", 1)
+
+    with member(newest_jvm, tools.bootstrap, "share-words", "share-words") as one:
+        first = one.poll()
+        one.say("accept", first[:50])
+        one.say("release", first[50:60])
+        one.say("reject", first[60:])
+        assert one.commit() == ""
+        second = one.poll()
+        one.say("accept", second)
+        assert one.commit() == ""
+        third = one.poll(wait_ms=2_000)
+
+    assert [value for *_, value in first] == values
+    assert second == [(0, offset, 2, values[offset]) for offset in range(50, 60)]
+    assert third == []
+
+
+def test_records_of_a_killed_member_go_to_another_at_once(tools: ConsoleTools, newest_jvm: Jvm) -> None:
+    prepared(tools, "share-killed")
+    values = produced(tools.bootstrap, "share-killed", 1)
+
+    with (
+        member(newest_jvm, tools.bootstrap, "share-killed", "share-killed") as one,
+        member(newest_jvm, tools.bootstrap, "share-killed", "share-killed") as two,
+    ):
+        held = one.poll()
+        one.kill()
+        got = two.poll()
+
+    assert [record[:3] for record in held] == [(0, offset, 1) for offset in range(BATCH)]
+    assert got == [(0, offset, 2, values[offset]) for offset in range(BATCH)]
+
+
+def test_records_come_again_when_their_lock_ends(tools: ConsoleTools, newest_jvm: Jvm) -> None:
+    prepared(tools, "share-lock", record_lock_duration_ms="15000")
+    produced(tools.bootstrap, "share-lock", 1)
+
+    with (
+        member(newest_jvm, tools.bootstrap, "share-lock", "share-lock") as one,
+        member(newest_jvm, tools.bootstrap, "share-lock", "share-lock") as two,
+    ):
+        held = one.poll()
+        got = two.poll()
+        one.say("accept", held)
+        late = one.commit()
+
+    assert [deliveries for _, _, deliveries, _ in got] == [2] * BATCH
+    assert late == "InvalidRecordStateException"
+
+
+def test_a_lock_is_renewed(tools: ConsoleTools, newest_jvm: Jvm) -> None:
+    prepared(tools, "share-renewed", record_lock_duration_ms="15000")
+    produced(tools.bootstrap, "share-renewed", 1)
+
+    with (
+        member(newest_jvm, tools.bootstrap, "share-renewed", "share-renewed") as one,
+        member(newest_jvm, tools.bootstrap, "share-renewed", "share-renewed") as two,
+    ):
+        held = one.poll()
+        assert two.poll(wait_ms=10_000) == []
+        one.say("renew", held)
+        assert one.commit() == ""
+        assert two.poll(wait_ms=10_000) == []
+        one.say("accept", held)
+        assert one.commit() == ""
+
+
+def test_nothing_is_lost_by_kills_of_host_and_members(tmp_path: Path, newest_jvm: Jvm, jvm: Jvm) -> None:
+    topic, bootstrap = "share-host", f"127.0.0.1:{free_port()}"
+    listeners = f"listeners=PLAINTEXT://{bootstrap}"
+    with (
+        host_process(tmp_path, listeners) as host,
+        member(newest_jvm, bootstrap, topic, topic) as one,
+        member(newest_jvm, bootstrap, topic, topic) as two,
+        member(newest_jvm, bootstrap, topic, topic) as three,
+    ):
+        prepared(ConsoleTools(jvm, bootstrap), topic, 2)
+        values = produced(bootstrap, topic, 40, partitions=2)
+        for each in (one, two, three):
+            each.drain(len(values), 15_000)
+        one.wait_for_values(1)
+        one.kill()
+        two.wait_for_values(len(two.taken) + 1)
+        host.process.send_signal(signal.SIGKILL)
+        host.process.wait()
+        with host_process(tmp_path, listeners):
+            two.drained()
+            three.drained()
+
+    assert set(one.got + two.got + three.got) == set(values)
+    taken = one.taken + two.taken + three.taken
+    assert len(taken) == len(set(taken))
