@@ -20,8 +20,7 @@ def client(*, on: bool = True, **more: Any) -> BrokerClient:
     """A client of a broker with the topic ``words``."""
     made = BrokerClient(make_broker(groups=AT_ONCE, **more))
     made.broker.topics.create("words", 2, {})
-    if on:
-        made.broker.features.finalize(STREAMS_VERSION, 1)
+    made.broker.features.finalize(STREAMS_VERSION, int(on))
     return made
 
 

@@ -356,6 +356,21 @@ def test_a_group_is_there_after_a_restart_and_its_members_join_again() -> None:
     assert restored.state_name == "Empty"
 
 
+def test_a_member_that_has_not_come_back_after_a_restart_asks_again_for_offsets() -> None:
+    groups = reading()
+    groups.join("m1")
+    restored = groups.coordinator.restored(next(iter(groups.store.groups())))
+
+    codes = []
+    for _ in range(2):
+        with pytest.raises(ApiError) as refusal:
+            restored.validate_offset_fetch("m1", 2)
+        codes.append(refusal.value.code)
+        groups.clock.advance(45_000)
+
+    assert codes == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID]
+
+
 def test_what_a_group_holds_is_counted() -> None:
     groups = reading()
     totals = groups.coordinator.totals

@@ -121,7 +121,9 @@ class GroupCoordinator:
         if group_type == GroupType.CONSUMER:
             return self.consumer_group(group_id, generation, empty_since_ms)
         if group_type == GroupType.STREAMS:
-            return self.streams_group(group_id, generation, empty_since_ms)
+            group = self.streams_group(group_id, generation, empty_since_ms)
+            group.await_members()
+            return group
         if protocol_type and empty_since_ms is None:
             empty_since_ms = self.clock.now_ms()  # its members were lost with the last run
         return ClassicGroup(

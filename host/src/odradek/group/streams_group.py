@@ -55,6 +55,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
         self.endpoint_epoch = -1
         """Counts changes of the tasks of members with endpoints."""
 
+        self.return_until_ms = 0
+        """Until when the members of the last run may come back."""
         self.creating: set[str] = set()
         """Internal topics that are being created."""
         self.failed_topics: dict[str, tuple[str, int]] = {}
@@ -212,6 +214,19 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
             if name in source_names(subtopology) and since is not None and member_epoch >= since:
                 return
         raise stale(member_epoch, member)
+
+    def await_members(self) -> None:
+        """Let the members of the last run come back: the group was restored, and they were not."""
+        self.return_until_ms = self.clock.monotonic_ms() + self.config.streams.session_timeout_ms
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """See `Group`. Kafka Streams ends on UNKNOWN_MEMBER_ID here, so a member that has not come back yet
+        after a restart is told to ask again; its next heartbeat makes it join.
+        """
+        known = member_id is None or member_id in self.members
+        if not known and self.clock.monotonic_ms() < self.return_until_ms:
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        super().validate_offset_fetch(member_id, member_epoch)
 
     def is_subscribed_to(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)
