@@ -12,8 +12,10 @@ from odradek.wire.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
+from odradek.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from support.broker import BrokerClient, make_broker
 from support.streams_groups import AT_ONCE, GROUP, topology
+from support.wire_client import WireClient
 
 
 def client(*, on: bool = True, **more: Any) -> BrokerClient:
@@ -57,3 +59,11 @@ def later(asked: BrokerClient, time_ms: int = 1) -> None:
     clock = asked.broker.clock
     assert isinstance(clock, MockClock)
     clock.advance(time_ms)
+
+
+def turn_on(bootstrap: str) -> None:
+    """Let a running host serve streams groups, now and after a restart."""
+    address, _, port = bootstrap.rpartition(":")
+    level = FeatureUpdateKey(feature=STREAMS_VERSION, max_version_level=1)
+    with WireClient((address, int(port)), "admin") as client:
+        assert not client.send(UpdateFeaturesRequest(feature_updates=[level]), 2).error_code
