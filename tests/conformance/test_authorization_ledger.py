@@ -46,6 +46,7 @@ from odradek.wire.messages.share_acknowledge import (
 from odradek.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from odradek.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from support.authorization.case import Case
 from support.authorization.cases import CASES
 from support.authorization.world import TOPICS, WORLD, make_topics
@@ -54,6 +55,9 @@ from support.broker import BrokerClient, make_broker, make_connection
 from support.element_requests import Contents, Topic, full_requests, smallest
 from support.grants import Grants
 from support.offenders import offenders
+from support.streams_requests import client as streams_client
+from support.streams_requests import join as streams_join
+from support.streams_requests import stateful
 
 LEDGER = Path(__file__).with_name("authorization.toml")
 ROWS: dict[int, dict[str, Any]] = {
@@ -232,6 +236,20 @@ def asked_of_share_groups() -> dict[int, set[str]]:
     return found
 
 
+@cache
+def asked_of_streams_groups() -> dict[int, set[str]]:
+    """The same of the APIs of streams groups."""
+    seen = Grants(["READ GROUP streamers", "DESCRIBE TOPIC words", "DESCRIBE TOPIC log"])
+    client = streams_client(authorizer=seen)
+    found = {}
+    asking: list[Any] = [streams_join(stateful()), StreamsGroupDescribeRequest(group_ids=["streamers"])]
+    for request in asking:
+        seen.single.clear()
+        client.send(request)
+        found[request.API_KEY] = names_of(seen.single)
+    return found
+
+
 def names_of(actions: Sequence[Action]) -> set[str]:
     return {f"{action.operation.name} {action.resource_type.name}" for action in actions}
 
@@ -248,7 +266,7 @@ def asked_without_rights(key: int) -> list[Action]:
 
 def asks_for_the_rights_of_its_row(key: int) -> None:
     asked = names_of(asked_without_rights(key)) | asked_in_cases().get(key, set())
-    asked |= asked_of_share_groups().get(key, set())
+    asked |= asked_of_share_groups().get(key, set()) | asked_of_streams_groups().get(key, set())
 
     assert sorted(asked) == sorted(ROWS[key]["rights"])
 

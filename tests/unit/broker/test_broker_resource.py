@@ -43,6 +43,7 @@ REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
 KEYS_OF_ROOMS = {
     "group.consumer.assignment.interval.ms",
     "group.share.assignment.interval.ms",
+    "group.streams.assignment.interval.ms",
     "log.cleaner.backoff.ms",
     "log.cleaner.dedupe.buffer.size",
     "producer.id.expiration.ms",

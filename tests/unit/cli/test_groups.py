@@ -457,7 +457,7 @@ RESET = ("--reset-offsets", "--group", "g")
         (("--list", "--group", "g"), "option --group can't be used with --list"),
         (("--list", "--members"), "option --members can't be used with --list"),
         (("--list", "--state", "bogus"), "option --state: expected one of Assigning, "),
-        (("--list", "--type", "other"), "expected one of Classic, Consumer, Share, found 'other'"),
+        (("--list", "--type", "other"), "expected one of Classic, Consumer, Share, Streams, found 'other'"),
         (("--describe", "--group", "g", "--members", "--offsets"), "can't be used with --members"),
         (("--describe", "--group", "g", "--state", "stable"), "--state takes no value with --describe"),
         (("--describe", "--group", "g", "--type"), "option --type can't be used with --describe"),

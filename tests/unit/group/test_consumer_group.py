@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.group.consumer_member import MemberState
 from odradek.group.group import Committer
 from odradek.group.group_config import GroupConfig
+from odradek.group.group_member import MemberState
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.consumer_groups import GROUP, ConsumerGroups, assigned
@@ -58,7 +58,7 @@ def test_a_second_member_waits_for_partitions_that_are_not_yet_revoked() -> None
 
     assert assigned(answer) == set()
     assert answer.member_epoch == 3
-    assert groups.group.members["m2"].state is MemberState.UNRELEASED_PARTITIONS
+    assert groups.group.members["m2"].state is MemberState.UNRELEASED
     assert groups.group.state_name == "Reconciling"
 
 
@@ -69,7 +69,7 @@ def test_a_member_that_must_revoke_stays_at_its_epoch() -> None:
 
     assert assigned(answer) == groups.owned("a", 0)
     assert answer.member_epoch == 2
-    assert groups.group.members["m1"].state is MemberState.UNREVOKED_PARTITIONS
+    assert groups.group.members["m1"].state is MemberState.UNREVOKED
 
 
 def test_a_member_that_does_not_report_its_partitions_has_revoked_nothing() -> None:
@@ -166,7 +166,7 @@ def test_partitions_of_an_unsubscribed_topic_are_revoked_at_once(interval_ms: in
     answer = groups.beat("m1", 2, topics=["b"])
 
     assert assigned(answer) == groups.owned("b", 0)
-    assert groups.group.members["m1"].state is MemberState.UNREVOKED_PARTITIONS
+    assert groups.group.members["m1"].state is MemberState.UNREVOKED
     assert groups.group.holders.keys() == groups.owned("a", 0) | groups.owned("b", 0)
 
 

@@ -9,6 +9,8 @@ import pytest
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_properties import in_force, validate
 from odradek.group.share_config import ShareGroupConfig
+from odradek.group.streams_config import StreamsGroupConfig
+from odradek.plugin.config import ConfigError
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -82,6 +84,22 @@ HOST = GroupConfig()
             "READ_COMMITTED",
             "Invalid value READ_COMMITTED for configuration share.isolation.level: String must be one of: "
             "read_committed, read_uncommitted",
+        ),
+        (
+            "streams.session.timeout.ms",
+            "44999",
+            "streams.session.timeout.ms must be greater than or equal to "
+            "group.streams.min.session.timeout.ms",
+        ),
+        (
+            "streams.num.standby.replicas",
+            "3",
+            "streams.num.standby.replicas must be less than or equal to group.streams.max.standby.replicas",
+        ),
+        (
+            "streams.initial.rebalance.delay.ms",
+            "-1",
+            "Invalid value -1 for configuration streams.initial.rebalance.delay.ms: Value must be at least 0",
         ),
     ],
 )
@@ -175,3 +193,15 @@ def test_another_beginning_is_refused(text: str) -> None:
         validate({RESET: text}, HOST)
 
     assert refusal.value.code == ErrorCode.INVALID_CONFIG
+
+
+def test_a_value_of_streams_groups_is_moved_to_the_nearest_limit() -> None:
+    config = in_force({"streams.num.standby.replicas": "9", "streams.heartbeat.interval.ms": "7000"}, HOST)
+
+    assert (config.streams.num_standby_replicas, config.streams.heartbeat_interval_ms) == (2, 7_000)
+    assert config.consumer_heartbeat_interval_ms == HOST.consumer_heartbeat_interval_ms
+
+
+def test_the_host_refuses_values_of_streams_groups_outside_their_limits() -> None:
+    with pytest.raises(ConfigError, match=r"at least 5000 and at most group\.streams\.max"):
+        StreamsGroupConfig(heartbeat_interval_ms=20_000).check()

@@ -129,7 +129,7 @@ def test_a_failed_computation_is_logged_and_repeated(
 
     deferred.complete(ValueError("broken"))
 
-    assert "cannot assign partitions" in caplog.text
+    assert "cannot compute a target" in caplog.text
     stay(groups, "m1")
     groups.clock.advance(0)
     assert held(groups.group) == every(groups)

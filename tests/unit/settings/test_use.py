@@ -12,7 +12,8 @@ import pytest
 
 from odradek.broker.throttled_replicas import ThrottledReplicas
 from odradek.delivery.forwarder_settings import ForwarderSettings
-from odradek.group.share_config import LIMITED
+from odradek.group.share_config import LIMITED as OF_SHARES
+from odradek.group.streams_config import LIMITED as OF_STREAMS
 from odradek.hosting.active_plugin import PluginSettings
 from odradek.log.log_config import LogConfig
 from odradek.programs.config import HostConfig
@@ -21,7 +22,11 @@ from odradek.settings.setting import Setting, declared, sections, walk
 
 SOURCE = Path(__file__).parents[3] / "host/src/odradek"
 CLASSES = (HostConfig, ForwarderSettings, PluginSettings, ReplicationRates)
-BY_NAME = ("consumer_min_", "consumer_max_", *(f"{end}_{name}" for name in LIMITED for end in ("min", "max")))
+BY_NAME = (
+    "consumer_min_",
+    "consumer_max_",
+    *(f"{end}_{name.removeprefix('num_')}" for name in OF_SHARES + OF_STREAMS for end in ("min", "max")),
+)
 """Limits of groups: `group_properties` reads them by the name of what they limit."""
 OF_DELIVERY = {
     "auto_offset_reset", "delivery_count_limit", "isolation_level", "max_share_sessions",

@@ -79,6 +79,7 @@ APIS = [
     (90, "DescribeShareGroupOffsets", 0, 1, 0),
     (91, "AlterShareGroupOffsets", 0, 0, 0),
     (92, "DeleteShareGroupOffsets", 0, 0, 0),
+    (93, "StreamsGroupTopologyDescriptionUpdate", 0, 0, 0),
 ]
 MESSAGES: dict[str, Any] = {cls.__name__: cls for cls in declared_messages()}
 

@@ -14,7 +14,8 @@ import org.apache.kafka.streams.kstream.Produced;
  * A Kafka Streams application with exactly-once processing, until it reads a line from standard input.
  *
  * <p>Arguments: bootstrap servers, application id, topic of the records, topic for copies of them, topic for the number of records of
- * each key, folder for state. Keys and values are strings. The count goes through a repartition topic and a store with a changelog.
+ * each key, folder for state, and any number of further settings KEY=VALUE. Keys and values are strings. The count goes through a
+ * repartition topic and a store with a changelog.
  * Output: {@code state=NAME} for each state of the application. Exit status 1 after an error that ends it.
  */
 public final class ExactlyOnceStream {
@@ -23,8 +24,8 @@ public final class ExactlyOnceStream {
     private ExactlyOnceStream() { }
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 6) {
-            System.err.println("usage: ExactlyOnceStream BOOTSTRAP APPLICATION_ID FROM COPIES COUNTS FOLDER");
+        if (args.length < 6) {
+            System.err.println("usage: ExactlyOnceStream BOOTSTRAP APPLICATION_ID FROM COPIES COUNTS FOLDER [KEY=VALUE]...");
             System.exit(2);
         }
         StreamsBuilder builder = new StreamsBuilder();
@@ -58,6 +59,15 @@ public final class ExactlyOnceStream {
         config.put("consumer.session.timeout.ms", 60_000);
         config.put("consumer.heartbeat.interval.ms", 500);
         config.put("producer.transaction.timeout.ms", 60_000);
+        for (int i = 6; i < args.length; i++) {
+            String[] setting = args[i].split("=", 2);
+            config.put(setting[0], setting[1]);
+        }
+        if ("streams".equals(config.get("group.protocol"))) {
+            // the broker's in this protocol
+            config.remove("consumer.session.timeout.ms");
+            config.remove("consumer.heartbeat.interval.ms");
+        }
         return config;
     }
 }

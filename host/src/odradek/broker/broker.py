@@ -25,6 +25,7 @@ from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.share_config import ShareGroupConfig
+from odradek.group.streams_config import StreamsGroupConfig
 from odradek.log.batch_work import BatchOffload
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.authorizer import Authorizer
@@ -149,6 +150,7 @@ class Broker(Answering):
         self.follow(stores.logs.producer_ids.config, stores.logs.producer_ids.use_config)
         self.follow(groups.config, self.use_group_config)
         self.follow(groups.config.share, self.use_share_config)
+        self.follow(groups.config.streams, self.use_streams_config)
 
     @property
     def state_limits(self) -> list[StateLimit]:
@@ -198,11 +200,16 @@ class Broker(Answering):
 
     def use_group_config(self, config: GroupConfig) -> None:
         """Use changed settings of groups; those that groups have of their own still come first."""
-        self.apply_group_config(replace(config, share=self.groups.config.share))
+        own = self.groups.config
+        self.apply_group_config(replace(config, share=own.share, streams=own.streams))
 
     def use_share_config(self, config: ShareGroupConfig) -> None:
         """The same for the settings of share groups."""
         self.apply_group_config(replace(self.groups.config, share=config))
+
+    def use_streams_config(self, config: StreamsGroupConfig) -> None:
+        """The same for the settings of streams groups."""
+        self.apply_group_config(replace(self.groups.config, streams=config))
 
     def apply_group_config(self, config: GroupConfig) -> None:
         if config != self.groups.config:

@@ -16,6 +16,8 @@ GROUP_VERSION = "group.version"
 """1: the consumer protocol (KIP-848)."""
 SHARE_VERSION = "share.version"
 """1: share groups (KIP-932). 2: topics for records that a share group gives up (KIP-1191)."""
+STREAMS_VERSION = "streams.version"
+"""1: streams groups (KIP-1071)."""
 TRANSACTION_VERSION = "transaction.version"
 """2: a batch adds its partition to the transaction, and every end of one bumps the epoch (KIP-890)."""
 
@@ -41,7 +43,7 @@ FEATURES = (
     Feature("kraft.version", 0, 1, 0),
     Feature(METADATA_VERSION, 7, 33, 33),
     Feature(SHARE_VERSION, 0, 2, 2),
-    Feature("streams.version", 0, 1, 0),
+    Feature(STREAMS_VERSION, 0, 1, 0),
     Feature(TRANSACTION_VERSION, 0, 2, 2),
     Feature("eligible.leader.replicas.version", 0, 1, 0),
 )

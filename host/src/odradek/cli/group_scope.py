@@ -9,7 +9,7 @@ import click
 
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
-from odradek.client.group_descriptions import SHARE, GroupDescription
+from odradek.client.group_descriptions import SHARE, STREAMS, GroupDescription
 from odradek.client.groups import CONSUMER_PROTOCOL_TYPES
 from odradek.client.leaders import Partition, partition_text
 from odradek.wire.error_code import ErrorCode
@@ -25,12 +25,12 @@ def chosen_groups(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
 def consumers(
     outcomes: Mapping[str, GroupDescription | RequestFailed],
 ) -> tuple[list[GroupDescription], list[str]]:
-    """Separate consumer and share groups from the failures, which include groups of another protocol type."""
+    """Separate the groups that can be shown from the failures, which include groups of other types."""
     found, failures = [], []
     for group_id, outcome in outcomes.items():
         if isinstance(outcome, RequestFailed):
             failures.append(str(outcome))
-        elif outcome.protocol_type not in (*CONSUMER_PROTOCOL_TYPES, SHARE):
+        elif outcome.protocol_type not in (*CONSUMER_PROTOCOL_TYPES, SHARE, STREAMS):
             failures.append(f"{group_id}: not a consumer group, its protocol type is {outcome.protocol_type}")
         else:
             found.append(outcome)

@@ -1,4 +1,5 @@
-"""``odradek groups``: the options and output of kafka-consumer-groups.sh, for any broker; share groups, too.
+"""``odradek groups``: the options and output of kafka-consumer-groups.sh, for any broker; share and streams
+groups, too.
 
 Differs from the tool: an invalid command line gives exit status 2 (the tool: 1). A failure, even for only one
 of several groups, gives one line on stderr and exit status 1 (the tool: a line on stdout and status 0). Rows
@@ -46,9 +47,19 @@ GOES_WITH = {
     "as_json": ("list_names", "describe", "reset_offsets", "delete_offsets"),
     **dict.fromkeys(("all_topics", "dry_run", "execute", "export", *SCENARIOS), RESET),
 }
-STATES = ("Assigning", "CompletingRebalance", "Dead", "Empty", "PreparingRebalance", "Reconciling", "Stable")
+STATES = (
+    "Assigning",
+    "CompletingRebalance",
+    "Dead",
+    "Empty",
+    "NotReady",
+    "PreparingRebalance",
+    "Reconciling",
+    "Stable",
+)
 SHARE_TYPE = "Share"
-TYPES = ("Classic", "Consumer", SHARE_TYPE)
+STREAMS_TYPE = "Streams"
+TYPES = ("Classic", "Consumer", SHARE_TYPE, STREAMS_TYPE)
 LEAST_WIDTH = 15
 
 
@@ -60,7 +71,7 @@ LEAST_WIDTH = 15
 @click.option("--reset-offsets", is_flag=True, help="Move offsets of groups that have no members.")
 @click.option("--delete-offsets", is_flag=True, help="Delete offsets of topics that no member reads.")
 @click.option("--group", multiple=True, metavar="GROUP", help="The group; may be repeated.")
-@click.option("--all-groups", is_flag=True, help="All consumer groups; no share groups.")
+@click.option("--all-groups", is_flag=True, help="All consumer groups; no share and no streams groups.")
 @click.option("--offsets", is_flag=True, help="With --describe: show offsets and lag; the default.")
 @click.option("--time", is_flag=True, help="With --describe: show the lag in seconds too.")
 @click.option("--members", is_flag=True, help="With --describe: show the members.")
@@ -77,7 +88,7 @@ LEAST_WIDTH = 15
     is_flag=False,
     flag_value="",
     metavar="TYPES",
-    help="With --list: show types, or list only groups of TYPES: classic,consumer,share.",
+    help="With --list: show types, or list only groups of TYPES: classic,consumer,share,streams.",
 )
 @click.option("--verbose", is_flag=True, help="With --describe: show epochs and assignments too.")
 @click.option(
@@ -116,7 +127,7 @@ LEAST_WIDTH = 15
 )
 @json_option
 def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
-    """List, describe and delete consumer and share groups of any broker, and move their offsets.
+    """List, describe and delete groups of any broker, and move their offsets.
 
     Give exactly one of --list, --describe, --delete, --reset-offsets and --delete-offsets.
     """
@@ -196,7 +207,7 @@ def check_delete_offsets(options: dict[str, Any]) -> None:
 def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """Print the groups, with their types and states if requested."""
     every = admin.list_groups(states=options["states"], types=options["types"])
-    shown = {SHARE_TYPE} & set(options["types"])
+    shown = {SHARE_TYPE, STREAMS_TYPE} & set(options["types"])
     wanted = (group for group in every if group.consumes or group.type in shown)
     found = sorted(wanted, key=lambda group: group.group_id)
     if options["as_json"] or (options["state"] is None and options["type"] is None):

@@ -1,9 +1,11 @@
-"""Descriptions of groups, from ConsumerGroupDescribe, DescribeGroups or ShareGroupDescribe."""
+"""Descriptions of groups, from ConsumerGroupDescribe, DescribeGroups, ShareGroupDescribe or
+StreamsGroupDescribe.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,11 +21,14 @@ from odradek.wire.errors import WireError
 from odradek.wire.messages import consumer_group_describe as consumer
 from odradek.wire.messages import describe_groups as classic
 from odradek.wire.messages import share_group_describe as share
+from odradek.wire.messages import streams_group_describe as streams
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 
 CONSUMER = "consumer"  # ConsumerProtocol.PROTOCOL_TYPE
 SHARE = "share"
 """The protocol type of share groups."""
+STREAMS = "streams"
+"""That of streams groups."""
 DEAD = "Dead"
 """The state that brokers before 3.9 report for a group that does not exist."""
 ELSEWHERE = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
@@ -83,11 +88,12 @@ def described(
     others = [group for group in groups if group not in found or is_elsewhere(found[group])]
     if others:
         found |= by_classic_protocol(connection, node, others)
-    missing = [group for group in others if group in found and is_elsewhere(found[group])]
-    if missing:
-        with suppress(UnsupportedVersion):
-            shares = by_share_protocol(connection, node, missing)
-            found |= {group: each for group, each in shares.items() if not is_elsewhere(each)}
+    for by_protocol in (by_share_protocol, by_streams_protocol):
+        missing = [group for group in others if group in found and is_elsewhere(found[group])]
+        if missing:
+            with suppress(UnsupportedVersion):
+                more = by_protocol(connection, node, missing)
+                found |= {group: each for group, each in more.items() if not is_elsewhere(each)}
     return found
 
 
@@ -169,6 +175,64 @@ def shared_group(row: share.DescribedShareGroup, node: Node) -> GroupDescription
         ],
         epoch=row.group_epoch,
         assignment_epoch=row.assignment_epoch,
+    )
+
+
+def by_streams_protocol(
+    connection: Connection, node: Node, groups: list[str]
+) -> dict[str, GroupDescription | RequestFailed]:
+    """Describe groups by StreamsGroupDescribe, which refuses groups of another protocol."""
+    response: streams.StreamsGroupDescribeResponse = connection.send(
+        streams.StreamsGroupDescribeRequest(group_ids=groups)
+    )
+    return {
+        row.group_id: failure(row.error_code, row.error_message, row.group_id) or streams_group(row, node)
+        for row in response.groups
+    }
+
+
+def streams_group(row: streams.DescribedStreamsGroup, node: Node) -> GroupDescription:
+    """Convert a streams group. A member has the partitions that its active tasks read."""
+    sources = sources_of(row)
+    return GroupDescription(
+        group_id=row.group_id,
+        coordinator=node,
+        protocol_type=STREAMS,
+        state=row.group_state,
+        assignor=row.assignor_name or "",
+        members=[
+            MemberDescription(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                assignment=partitions_of_tasks(member.assignment, sources),
+                target=partitions_of_tasks(member.target_assignment, sources),
+                epoch=member.member_epoch,
+            )
+            for member in row.members
+        ],
+        epoch=row.group_epoch,
+        assignment_epoch=row.assignment_epoch,
+    )
+
+
+def sources_of(row: streams.DescribedStreamsGroup) -> dict[str, list[str]]:
+    """The topics that each subtopology of a streams group reads."""
+    subtopologies = (row.topology.subtopologies or ()) if row.topology else ()
+    return {
+        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
+        for each in subtopologies
+    }
+
+
+def partitions_of_tasks(tasks: streams.Tasks, sources: Mapping[str, Sequence[str]]) -> list[Partition]:
+    """The partitions that active tasks read, sorted. A task reads one partition of each source topic."""
+    return sorted(
+        (topic, index)
+        for task in tasks.active_tasks
+        for topic in sources.get(task.subtopology_id, ())
+        for index in task.partitions
     )
 
 

@@ -14,6 +14,7 @@ from odradek.client.group_descriptions import (
     GroupDescription,
     by_classic_protocol,
     by_consumer_protocol,
+    by_streams_protocol,
     described,
 )
 from odradek.client.group_offsets import offset_rows, portions
@@ -31,7 +32,6 @@ from odradek.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from odradek.wire.messages.streams_group_describe import DescribedStreamsGroup, StreamsGroupDescribeRequest
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "Classic", "Consumer", "Share", "Streams"
 WITHOUT_MEMBERS: Final = ("Empty", "Dead")
@@ -210,30 +210,8 @@ def members_of_share(connection: Connection, _node: Node, groups: list[str]) -> 
     return members
 
 
-def members_of_streams(connection: Connection, _node: Node, groups: list[str]) -> Members:
-    """The members of streams groups. A task reads one partition of each source topic."""
-    response = connection.send(StreamsGroupDescribeRequest(group_ids=groups))
-    return {
-        group.group_id: (len(group.members), tasks_of(group))
-        for group in response.groups
-        if not group.error_code
-    }
-
-
-def tasks_of(group: DescribedStreamsGroup) -> Assigned:
-    """The partitions of the active tasks of a streams group."""
-    subtopologies = (group.topology.subtopologies or ()) if group.topology else ()
-    sources = {
-        each.subtopology_id: [*each.source_topics, *(topic.name for topic in each.repartition_source_topics)]
-        for each in subtopologies
-    }
-    assigned: dict[str, dict[int, Owner]] = defaultdict(dict)
-    for member in group.members:
-        owner = Owner.of(member.member_id, member.client_id, member.client_host)
-        for task in member.assignment.active_tasks:
-            for topic in sources.get(task.subtopology_id, ()):
-                assigned[topic].update(dict.fromkeys(task.partitions, owner))
-    return dict(assigned)
+def members_of_streams(connection: Connection, node: Node, groups: list[str]) -> Members:
+    return of_descriptions(by_streams_protocol(connection, node, groups))
 
 
 MEMBERS: Final[Mapping[str, Callable[[Connection, Node, list[str]], Members]]] = {

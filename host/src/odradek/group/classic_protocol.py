@@ -64,10 +64,11 @@ def check_room(coordinator: GroupCoordinator, request: JoinGroupRequest) -> None
 
 
 def group_to_join(coordinator: GroupCoordinator, request: JoinGroupRequest) -> ClassicGroup:
-    """The group to join. An empty one of the other protocol becomes a classic one.
+    """The group to join. An empty one of another protocol becomes a classic one.
 
     Raises:
-        ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist; POLICY_VIOLATION.
+        ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist; POLICY_VIOLATION;
+            INCONSISTENT_GROUP_PROTOCOL: a streams group with members.
     """
     known = coordinator.groups.get(request.group_id)
     if isinstance(known, ClassicGroup):
@@ -78,6 +79,8 @@ def group_to_join(coordinator: GroupCoordinator, request: JoinGroupRequest) -> C
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if known is None:
         coordinator.groups_limit.check()
+    elif not known.is_empty:
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     group = ClassicGroup(request.group_id, generation=0 if known is None else known.generation)
     if known is None:
         coordinator.replace(group)

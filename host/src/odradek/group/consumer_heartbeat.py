@@ -12,14 +12,11 @@ from dataclasses import dataclass
 
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
-from odradek.group.consumer_member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    ConsumerMember,
-)
+from odradek.group.consumer_member import ConsumerMember
 from odradek.group.current_assignment import reconcile
 from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES, GroupConfig
+from odradek.group.group_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from odradek.group.member_admission import admitted, left
 from odradek.group.subscribed_regex import compiled
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -190,97 +187,6 @@ def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> AbstractSet[Topi
     return {(topic.topic_id, index) for topic in request.topic_partitions for index in topic.partitions}
 
 
-def admitted(
-    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, owned: AbstractSet[TopicPartition] | None
-) -> ConsumerMember:
-    """The member of a request. A request to join may add a member or bring back a static one."""
-    check_room(group, request.member_id)
-    if request.instance_id is None:
-        member = group.members.get(request.member_id)
-    else:
-        member = static_member(group, request, request.instance_id)
-    if member is None:
-        member = joining(group, request)
-    check_epoch(member, request.member_epoch, owned)
-    return member
-
-
-def check_room(group: ConsumerGroup, member_id: str) -> None:
-    """Check that a group has room for this member.
-
-    Raises:
-        ApiError: GROUP_MAX_SIZE_REACHED.
-    """
-    if len(group.members) >= group.config.consumer_max_size and member_id not in group.members:
-        raise ApiError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            "The consumer group has reached its maximum capacity of "
-            f"{group.config.consumer_max_size} members.",
-        )
-
-
-def joining(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
-    """Add a member that is new, or new under this instance id."""
-    if request.member_epoch != JOIN_EPOCH:
-        return group.member(request.member_id)
-    member = group.members.get(request.member_id) or ConsumerMember(request.member_id)
-    group.add(member, request.instance_id)
-    return member
-
-
-def static_member(
-    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, instance_id: str
-) -> ConsumerMember | None:
-    """The static member of a request, if it exists. It may return under another member id."""
-    member = group.static_member(instance_id)
-    if request.member_epoch != JOIN_EPOCH:
-        return known_static_member(member, request.member_id, instance_id)
-    if member is None or member.member_id == request.member_id:
-        return member
-    if member.member_epoch != STATIC_LEAVE_EPOCH and member.classic is None:
-        raise ApiError(
-            ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {request.member_id} with instance id {instance_id} cannot join the group because "
-            f"the instance id is owned by {member.member_id} member.",
-        )
-    return group.replace(member, request.member_id)
-
-
-def known_static_member(member: ConsumerMember | None, member_id: str, instance_id: str) -> ConsumerMember:
-    """The static member of a request, which must exist and have this member id."""
-    if member is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if member.member_id != member_id:
-        raise ApiError(
-            ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member "
-            f"{member.member_id}.",
-        )
-    return member
-
-
-def check_epoch(member: ConsumerMember, received: int, owned: AbstractSet[TopicPartition] | None) -> None:
-    """Check the epoch of a request.
-
-    If a response was lost, the client still sends the previous epoch. This is safe if everything that it owns
-    is still assigned to it.
-
-    Raises:
-        ApiError: FENCED_MEMBER_EPOCH.
-    """
-    if received in (JOIN_EPOCH, member.member_epoch):
-        return
-    missed_an_answer = received == member.previous_member_epoch and received < member.member_epoch
-    if missed_an_answer and owned is not None and owned <= member.assigned.keys():
-        return
-    comparison = "greater" if received > member.member_epoch else "smaller"
-    raise ApiError(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {comparison} member epoch ({received}) than the one known by the "
-        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions and rejoin.",
-    )
-
-
 def update(
     group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
 ) -> bool:
@@ -326,13 +232,5 @@ def leave(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Consu
     Raises:
         ApiError: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
-    if request.instance_id is None:
-        member = group.member(request.member_id)
-    else:
-        known = group.static_member(request.instance_id)
-        member = known_static_member(known, request.member_id, request.instance_id)
-    if request.member_epoch == LEAVE_EPOCH:
-        group.remove(member)
-    else:
-        group.leave_for_a_while(member)
+    member = left(group, request)
     return ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)

@@ -14,11 +14,12 @@ from odradek.group.classic_group import ClassicGroup
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_heartbeat import Client, check_request, check_subscription, heartbeat, leave
-from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
+from odradek.group.consumer_member import ConsumerMember
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_member import JOIN_EPOCH
 from odradek.group.group_migration import check_upgrade, upgrade
 from odradek.group.member_sizes import topics_size
-from odradek.group.share_group import ShareGroup, not_of_type
+from odradek.group.share_group import not_of_type
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -80,12 +81,12 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
         return group
     if request.member_epoch != JOIN_EPOCH:
         raise no_consumer_group(request.group_id, request.member_epoch, is_known=group is not None)
-    if isinstance(group, ShareGroup):
-        raise not_of_type(request.group_id, "consumer")
     if group is None:
         coordinator.groups_limit.check()
+    elif not isinstance(group, ClassicGroup):
+        raise not_of_type(request.group_id, "consumer")
     fresh = coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
-    if isinstance(group, ClassicGroup) and not group.is_empty:
+    if group is not None and not group.is_empty:
         check_upgrade(coordinator.config, group)
         upgrade(group, fresh)
     return fresh

@@ -20,6 +20,7 @@ class GroupType(StrEnum):
     CLASSIC = "classic"
     CONSUMER = "consumer"
     SHARE = "share"
+    STREAMS = "streams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

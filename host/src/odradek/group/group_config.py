@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from odradek.bounds.bounded_regex import RegexBounds
 from odradek.group.share_config import ShareGroupConfig
+from odradek.group.streams_config import StreamsGroupConfig
 from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import ConfigError
 from odradek.settings.kinds import INT, LONG, Choice, Items, Whole
@@ -154,6 +155,7 @@ class GroupConfig:
         "all topics.", unit="steps",
     )
     share: ShareGroupConfig = section(ShareGroupConfig)
+    streams: StreamsGroupConfig = section(StreamsGroupConfig)
     # fmt: on
 
     @property

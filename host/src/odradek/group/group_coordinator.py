@@ -1,8 +1,9 @@
 """The registry of groups of all protocols.
 
 The protocols are above: `classic_protocol` handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup,
-`consumer_protocol` the heartbeats of KIP-848, and `share_protocol` those of KIP-932. They find,
-create and replace groups here. Committed offsets are in `GroupOffsets`, by group id; share groups have none.
+`consumer_protocol` the heartbeats of KIP-848, `share_protocol` those of KIP-932 and `streams_protocol` those
+of KIP-1071. They find, create and replace groups here. Committed offsets are in `GroupOffsets`, by group id;
+share groups have none.
 """
 
 from __future__ import annotations
@@ -10,26 +11,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
-from odradek.group.consumer_member import ConsumerMember
 from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GROUPS_KEY, GroupConfig
+from odradek.group.group_member import GroupMember
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
 from odradek.group.group_subscriptions import Compute
 from odradek.group.member_sizes import GroupTotals
+from odradek.group.modern_group import ModernGroup
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.outbox import Outbox
 from odradek.group.share_config import ShareGroupConfig
 from odradek.group.share_group import ShareGroup
 from odradek.group.share_member import ShareMember
 from odradek.group.share_states import ShareStates
+from odradek.group.streams_group import StreamsGroup
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import StateLimit
 from odradek.waiting.clock import Clock, Timer
@@ -39,7 +43,7 @@ from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger(__name__)
 
-Group = ClassicGroup | ConsumerGroup | ShareGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any protocol. Its offsets are in `GroupOffsets`, by group id, and stay if it changes its
 type."""
 
@@ -100,7 +104,7 @@ class GroupCoordinator:
             offsets.metadata_limit,
         ]
 
-    def session_ended(self, member: ClassicMember | ConsumerMember | ShareMember) -> None:
+    def session_ended(self, member: ClassicMember | ShareMember | GroupMember[Any]) -> None:
         """A member was silent for too long, and is removed."""
         self.expelled(member.client_id, member.client_host)
 
@@ -117,6 +121,10 @@ class GroupCoordinator:
             return self.share_group(group_id, generation)
         if group_type == GroupType.CONSUMER:
             return self.consumer_group(group_id, generation, empty_since_ms)
+        if group_type == GroupType.STREAMS:
+            group = self.streams_group(group_id, generation, empty_since_ms)
+            group.await_members()
+            return group
         if protocol_type and empty_since_ms is None:
             empty_since_ms = self.clock.now_ms()  # its members were lost with the last run
         return ClassicGroup(
@@ -129,16 +137,10 @@ class GroupCoordinator:
         """Create a group of the consumer protocol, empty and not registered."""
         return ConsumerGroup(
             group_id,
-            config=self.own_configs.get(group_id, self.config),
-            clock=self.clock,
-            timer=self.timer,
-            topics=self.topics,
             generation=generation,
             empty_since_ms=empty_since_ms,
-            emptied=self.consumer_group_emptied,
-            expelled=self.session_ended,
             all_classic=self.downgrade,
-            compute=self.compute,
+            **self.of_each_group(group_id),
         )
 
     def share_group(self, group_id: str, generation: int = 0) -> ShareGroup:
@@ -158,6 +160,26 @@ class GroupCoordinator:
         """The settings of a share group, also of one that does not exist."""
         return self.own_configs.get(group_id, self.config).share
 
+    def streams_group(
+        self, group_id: str, generation: int, empty_since_ms: int | None = None
+    ) -> StreamsGroup:
+        """Create a streams group, empty and not registered."""
+        return StreamsGroup(
+            group_id, generation=generation, empty_since_ms=empty_since_ms, **self.of_each_group(group_id)
+        )
+
+    def of_each_group(self, group_id: str) -> dict[str, Any]:
+        """What all groups get to which the host assigns."""
+        return {
+            "config": self.own_configs.get(group_id, self.config),
+            "clock": self.clock,
+            "timer": self.timer,
+            "topics": self.topics,
+            "emptied": self.group_emptied,
+            "expelled": self.session_ended,
+            "compute": self.compute,
+        }
+
     def configure(self, group_id: str, properties: Mapping[str, str]) -> None:
         """Apply a group's own properties from the next heartbeats on; without any, the host's apply."""
         config = in_force(properties, self.config)
@@ -165,18 +187,18 @@ class GroupCoordinator:
         if properties:
             self.own_configs[group_id] = config
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup | ShareGroup):
+        if isinstance(group, ModernGroup | ShareGroup):
             group.config = config
 
     def use_config(self, config: GroupConfig) -> None:
         """Use other settings for all groups, those with own ones included."""
         self.config = config
         for group in self.groups.values():
-            if isinstance(group, ConsumerGroup | ShareGroup):
+            if isinstance(group, ModernGroup | ShareGroup):
                 group.config = config
 
-    def adopt(self, group: ConsumerGroup) -> None:
-        """Register a new group of the consumer protocol, which may replace a classic one and have its
+    def adopt(self, group: ConsumerGroup | StreamsGroup) -> None:
+        """Register a new group to which the host assigns, which may replace a classic one and have its
         members.
 
         Raises:
@@ -192,9 +214,7 @@ class GroupCoordinator:
             if isinstance(before, ClassicGroup):
                 dismiss(self.rebalance, before)
             self.replace(group)
-            for member in group.members.values():
-                if member.session is None:
-                    group.restart_session(member)
+            group.start_sessions()
 
     def downgrade(self, group: ConsumerGroup) -> None:
         """Turn a group that has only members of the classic protocol into a classic one, if the operator
@@ -272,7 +292,7 @@ class GroupCoordinator:
             return
         self.save_if_possible(group)
 
-    def consumer_group_emptied(self, group: ConsumerGroup) -> None:
+    def group_emptied(self, group: ConsumerGroup | StreamsGroup) -> None:
         """Store when a group became empty, if it is still registered."""
         if self.groups.get(group.group_id) is group:
             self.save_if_possible(group)

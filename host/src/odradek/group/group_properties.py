@@ -17,7 +17,7 @@ HOST_KEYS = {each.own_key: (path, each) for path, each in walk(GroupConfig) if e
 """By the key of a group: the path of the field of `GroupConfig`, and the declaration of the host's value."""
 GROUP_KEYS = {name: (path, each.of_resource()) for name, (path, each) in HOST_KEYS.items()}
 """The same with the declaration of the group's key."""
-SECTIONS = {"consumer": "consumer_", "share": "share."}
+SECTIONS = {"consumer": "consumer_", "share": "share.", "streams": "streams."}
 """Where the settings of a kind of groups are in `GroupConfig`, by the first word of their keys."""
 
 
@@ -50,11 +50,11 @@ def check_limits(name: str, value: Any, config: GroupConfig) -> None:
     Raises:
         ApiError: INVALID_CONFIG, with Kafka's message.
     """
-    limits = limits_of(name, config)
-    kind, _, limited = name.partition(".")
-    if limits is not None and value < limits[0]:
+    least, most = limits_of(name, config)
+    kind, _, limited = name.replace(".num.", ".").partition(".")
+    if least is not None and value < least:
         raise refused(f"{name} must be greater than or equal to group.{kind}.min.{limited}")
-    if limits is not None and value > limits[1]:
+    if most is not None and value > most:
         raise refused(f"{name} must be less than or equal to group.{kind}.max.{limited}")
 
 
@@ -74,15 +74,17 @@ def parsed(properties: Mapping[str, str]) -> dict[str, Any]:
         raise refused(error.problem) from None
 
 
-def limits_of(name: str, config: GroupConfig) -> tuple[int, int] | None:
-    """The minimum and the maximum that the host allows for a property; None if it has none."""
-    kind, _, rest = name.partition(".")
+def limits_of(name: str, config: GroupConfig) -> tuple[int | None, int | None]:
+    """The minimum and the maximum that the host allows for a property; None for no such limit."""
+    kind, _, rest = name.replace(".num.", ".").partition(".")
     field, section = rest.replace(".", "_"), SECTIONS.get(kind, "")
-    try:
-        least, most = attrgetter(f"{section}min_{field}", f"{section}max_{field}")(config)
-    except AttributeError:
-        return None
-    return least, most
+    found = []
+    for end in ("min", "max"):
+        try:
+            found.append(attrgetter(f"{section}{end}_{field}")(config))
+        except AttributeError:
+            found.append(None)
+    return found[0], found[1]
 
 
 def in_force(properties: Mapping[str, str], config: GroupConfig) -> GroupConfig:
@@ -95,9 +97,11 @@ def in_force(properties: Mapping[str, str], config: GroupConfig) -> GroupConfig:
     """
     changes: dict[str, dict[str, Any]] = {}
     for name, value in parsed(properties).items():
-        limits = limits_of(name, config)
-        if limits is not None:
-            value = min(max(value, limits[0]), limits[1])
+        least, most = limits_of(name, config)
+        if least is not None:
+            value = max(value, least)
+        if most is not None:
+            value = min(value, most)
         *section, field = GROUP_KEYS[name][0]
         changes.setdefault(".".join(section), {})[field] = value
     own = changes.pop("", {})

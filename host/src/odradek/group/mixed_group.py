@@ -17,10 +17,12 @@ from odradek.group.classic_leave import answer
 from odradek.group.classic_member import Protocols
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup, check_generation
-from odradek.group.consumer_heartbeat import check_room, known_static_member, step
-from odradek.group.consumer_member import ClassicMembership, ConsumerMember, MemberState
+from odradek.group.consumer_heartbeat import step
+from odradek.group.consumer_member import ClassicMembership, ConsumerMember
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.embedded_protocol import assignment_bytes, partition_ids, subscription_of
+from odradek.group.group_member import MemberState
+from odradek.group.member_admission import check_room, known_static_member
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -155,7 +157,7 @@ def sync(group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
         name is not None and name not in membership.protocol_names
     ):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    revoking = member.state is MemberState.UNREVOKED_PARTITIONS
+    revoking = member.state is MemberState.UNREVOKED
     # While it revokes, the member needs its smaller assignment, even if a newer target exists.
     if member.member_epoch < group.target.epoch and not revoking:
         raise rejoin(group, member, membership)
@@ -182,8 +184,8 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> None:
     group.catch_up(False)
     if (
         member.member_epoch < group.target.epoch
-        or member.state is MemberState.UNREVOKED_PARTITIONS
-        or (member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member))
+        or member.state is MemberState.UNREVOKED
+        or (member.state is MemberState.UNRELEASED and not waits_for_others(group, member))
     ):
         raise rejoin(group, member, membership)
 

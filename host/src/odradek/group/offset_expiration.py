@@ -104,6 +104,6 @@ class OffsetExpiration:
 
 def has_subscription(group: Group) -> bool:
     """Whether the topics of the members are known and settled, so that offsets of other topics may expire."""
-    if group.group_type is GroupType.CONSUMER:
+    if group.group_type is not GroupType.CLASSIC:
         return True
     return group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state_name == ClassicState.STABLE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from odradek.group.consumer_heartbeat import Client, invalid
-from odradek.group.consumer_member import JOIN_EPOCH, LEAVE_EPOCH
 from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES
+from odradek.group.group_member import JOIN_EPOCH, LEAVE_EPOCH
 from odradek.group.share_group import ShareGroup
 from odradek.group.share_member import ShareMember, indexes_of
 from odradek.wire.api_error import ApiError

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from odradek.group.consumer_heartbeat import Client
-from odradek.group.consumer_member import JOIN_EPOCH
 from odradek.group.consumer_protocol import described_assignment
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_member import JOIN_EPOCH
 from odradek.group.member_sizes import topics_size
 from odradek.group.share_group import ShareGroup, not_of_type
 from odradek.group.share_heartbeat import check_request, heartbeat, leave

@@ -1,0 +1,58 @@
+"""``odradek groups`` with streams groups, against a host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from odradek.client.admin import AdminClient
+from odradek.client.resources import NewTopic
+from support.hosts import ThreadedHost, running_host
+from support.streams_requests import join, turn_on
+from support.tools import Tool, command_line
+from support.wire_client import WireClient
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
+    """A topic of two partitions, and one member of a streams group that reads it."""
+    quick = "group.streams.initial.rebalance.delay.ms=0"
+    with running_host(tmp_path_factory.mktemp("groups") / "data", quick) as started:
+        with AdminClient(started.bootstrap, timeout_s=10) as admin:
+            admin.create_topics([NewTopic(name="words", partitions=2)])
+        turn_on(started.bootstrap)
+        address, _, port = started.bootstrap.rpartition(":")
+        with WireClient((address, int(port)), "streamer") as client:
+            assert not client.send(join(), 1).error_code
+        yield started
+
+
+@pytest.fixture
+def tool(host: ThreadedHost, capsys: pytest.CaptureFixture[str]) -> Tool:
+    return command_line(host.bootstrap, "groups", capsys)
+
+
+def test_streams_groups_are_listed_by_their_type(tool: Tool) -> None:
+    lines = tool("--list", "--type", "streams").out
+
+    assert [line.split() for line in lines if line] == [["GROUP", "TYPE"], ["streamers", "Streams"]]
+
+
+def test_the_state_of_a_streams_group_is_shown(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--state", "--json").out
+
+    (shown,) = map(json.loads, lines)
+    assert (shown["state"], shown["assignment_strategy"]) == ("Stable", "sticky")
+
+
+def test_members_have_the_partitions_of_their_active_tasks(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--members", "--json").out
+
+    (member,) = map(json.loads, lines)
+    assert (member["consumer_id"], member["client_id"], member["current_epoch"]) == ("m1", "streamer", 2)
+    assert member["current_assignment"] == [
+        {"topic": "words", "partition": 0},
+        {"topic": "words", "partition": 1},
+    ]
