@@ -88,7 +88,7 @@ class Deliveries:
     groups: dict[str, dict[PartitionKey, Delivery]] = field(default_factory=dict)
     acquired: int = 0
     """Records given to members since the start."""
-    acknowledged: Counter[str] = field(default_factory=Counter)
+    acknowledged: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(NAMES, 0)))
     """Records about which members said something, by what they said."""
     expired: int = 0
     """Records whose locks ended."""
