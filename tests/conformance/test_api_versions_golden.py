@@ -23,8 +23,8 @@ from support.headers import peek_api
 LAST = 5
 WITHOUT_RECEIVER = "api_versions_v3_without_receiver"
 TELEMETRY = {71, 72}
-NOT_SERVED = {"eligible.leader.replicas.version", "streams.version"}
-"""Features that Kafka has finalized and that are off here."""
+LEVELS = {"eligible.leader.replicas.version": 0, "streams.version": 0, "share.version": 1}
+"""Features with a lower level here than in Kafka; 0 is off."""
 
 
 class Receiver:
@@ -97,7 +97,11 @@ def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
         assert (ours.error_code, ours.throttle_time_ms) == (theirs.error_code, theirs.throttle_time_ms)
         assert ranges(ours, served) == ranges(theirs, served), exchange.label
         assert ours.supported_features == theirs.supported_features, exchange.label
-        expected = {name: level for name, level in finalized(theirs).items() if name not in NOT_SERVED}
+        expected = {
+            name: (LEVELS.get(name, levels[0]), LEVELS.get(name, levels[1]))
+            for name, levels in finalized(theirs).items()
+            if LEVELS.get(name) != 0
+        }
         assert finalized(ours) == expected, exchange.label
         assert (ours.finalized_features_epoch < 0) == (theirs.finalized_features_epoch < 0), exchange.label
 
