@@ -68,4 +68,4 @@ def test_the_places_are_those_of_the_schemas() -> None:
             wrong.append(f"{response.__name__} v{version}")
 
     assert wrong == []
-    assert compared >= known.keys() - {17, 18, 36}
+    assert compared >= known.keys() - {17, 18, 36, 93}  # kio does not have 93 yet
