@@ -6,6 +6,7 @@ python -m contrib.release.distributions DIST     # from the repository's root; n
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import sysconfig
 import tarfile
 from collections.abc import Iterator
 from email.parser import Parser
+from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -36,6 +38,30 @@ def build(target: Path) -> None:
     for project in projects():
         command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), str(project)]
         subprocess.run(command, env=os.environ | {"ODRADEK_RELEASE": "1"}, stdout=sys.stderr, check=True)
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        for sdist in target.glob("*.tar.gz"):
+            pack_again(sdist, int(os.environ["SOURCE_DATE_EPOCH"]))
+
+
+def pack_again(sdist: Path, time_s: int) -> None:
+    """Give all files of an sdist one time and no owner: setuptools, unlike hatchling, has those of the build.
+
+    Args:
+        sdist: The archive.
+        time_s: Seconds since the epoch.
+    """
+    with tarfile.open(sdist) as archive:
+        files = [(each, archive.extractfile(each)) for each in archive.getmembers()]
+        files = [(each, None if content is None else BytesIO(content.read())) for each, content in files]
+    with (
+        sdist.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=time_s) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for each, content in sorted(files, key=lambda file: file[0].name):
+            each.mtime, each.uid, each.gid, each.uname, each.gname = time_s, 0, 0, "", ""
+            each.pax_headers = {}
+            archive.addfile(each, content)
 
 
 def problems(target: Path) -> Iterator[str]:

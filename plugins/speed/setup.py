@@ -1,5 +1,6 @@
 """Builds the C function. Without a compiler the distribution is built and installed without it."""
 
+import os
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -23,6 +24,7 @@ setup(
             "odradek_speed.records",
             ["src/odradek_speed/records.c"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            extra_compile_args=["-g0"] if os.name == "posix" else [],  # else it has the path of the build
             py_limited_api=True,
             optional=True,
         )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tarfile
 from pathlib import Path
 
 import pytest
+from contrib.release.__main__ import compare
 from contrib.release.bill_of_materials import completed
-from contrib.release.distributions import problems, problems_of, projects
+from contrib.release.distributions import pack_again, problems, problems_of, projects
+from contrib.release.tree import absolute
 
 import odradek
 
@@ -42,6 +46,45 @@ def test_a_distribution_with_a_problem_is_reported(metadata: str, files: list[st
     (found,) = problems_of(metadata, files, "9.1")
 
     assert problem in found
+
+
+def test_an_sdist_has_one_time_whenever_it_was_built(tmp_path: Path) -> None:
+    source = tmp_path / "setup.py"
+    source.write_text("x = 1\n")
+    found = []
+    for time_s in (1_000_000_000, 1_500_000_000):
+        os.utime(source, (time_s, time_s))
+        sdist = tmp_path / f"{time_s}.tar.gz"
+        with tarfile.open(sdist, "w:gz") as archive:
+            archive.add(source, "one/setup.py")
+            archive.add(source, "one/another.py")
+        pack_again(sdist, 1_700_000_000)
+        with tarfile.open(sdist) as archive:
+            member = archive.extractfile("one/setup.py")
+            assert member is not None
+            assert member.read() == b"x = 1\n"
+        found.append(sdist.read_bytes())
+
+    assert found[0] == found[1]
+
+
+def test_a_page_for_an_index_has_absolute_links() -> None:
+    page = "[a](../../host/docs/a.md#b) ![p](host/p.png) [x](https://x.org) [h](#here)"
+
+    assert absolute(page, Path("plugins/otlp"), "https://x.org/o", "v1") == (
+        "[a](https://x.org/o/blob/v1/host/docs/a.md#b) ![p](https://x.org/o/raw/v1/plugins/otlp/host/p.png) "
+        "[x](https://x.org) [h](#here)"
+    )
+
+
+def test_two_builds_are_compared_by_their_bytes(tmp_path: Path) -> None:
+    for name, text in (("first", "a"), ("second", "b")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same.whl").write_text("s")
+        (tmp_path / name / "odradek.whl").write_text(text)
+
+    with pytest.raises(ValueError, match=r"a second build differs in odradek\.whl"):
+        compare(tmp_path / "first", tmp_path / "second")
 
 
 def test_a_good_distribution_has_no_problems() -> None:
