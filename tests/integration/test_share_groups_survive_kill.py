@@ -36,7 +36,7 @@ def beat(client: WireClient, epoch: int) -> Any:
 
 
 def known(client: WireClient) -> list[Any]:
-    groups = [ShareOffsetsGroup(group_id=name) for name in ("g", "idle")]
+    groups = [ShareOffsetsGroup(group_id=name, topics=None) for name in ("g", "idle")]
     return [
         client.send(ShareGroupDescribeRequest(group_ids=["g", "idle"]), 1).groups,
         client.send(DescribeShareGroupOffsetsRequest(groups=groups), 1).groups,

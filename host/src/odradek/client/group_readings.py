@@ -148,7 +148,9 @@ def read_share_offsets(
     """Read the offsets and lags of share groups. A broker that does not tell them (before 4.2) leaves them
     without.
     """
-    request = DescribeShareGroupOffsetsRequest(groups=[ShareOffsetsGroup(group_id=each) for each in groups])
+    request = DescribeShareGroupOffsetsRequest(
+        groups=[ShareOffsetsGroup(group_id=each, topics=None) for each in groups]
+    )
     try:
         response: DescribeShareGroupOffsetsResponse = connection.send(request, least_version=1)
     except UnsupportedVersion:

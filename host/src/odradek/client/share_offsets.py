@@ -46,7 +46,7 @@ def share_offsets(admin: AdminClient, group: str) -> dict[Partition, ShareOffset
     Raises:
         ClientError: The broker refuses, or does not answer.
     """
-    request = DescribeShareGroupOffsetsRequest(groups=[ShareOffsetsGroup(group_id=group)])
+    request = DescribeShareGroupOffsetsRequest(groups=[ShareOffsetsGroup(group_id=group, topics=None)])
 
     def ask(connection: Connection) -> dict[Partition, ShareOffset]:
         response: DescribeShareGroupOffsetsResponse = connection.send(request)

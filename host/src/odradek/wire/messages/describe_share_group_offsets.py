@@ -33,7 +33,7 @@ class ShareOffsetsGroup(Struct):
     """One of `DescribeShareGroupOffsetsRequest.groups`."""
 
     group_id: String = ""
-    topics: list[ShareOffsetsTopic] | None = None
+    topics: list[ShareOffsetsTopic] | None = field(default_factory=list)
     """Null for all."""
 
 

@@ -75,7 +75,7 @@ class ShareAcknowledgeRequest(Message, api_key=79, versions=between(1, 2), flexi
     """Acknowledge records that were acquired."""
 
     group_id: String | None = None
-    member_id: String | None = None
+    member_id: String | None = ""
     share_session_epoch: Int32 = 0
     """-1 closes the session; else it counts the requests of the session."""
     is_renew_ack: Annotated[Bool, since(2)] = False

@@ -81,7 +81,7 @@ class ShareFetchRequest(Message, api_key=78, versions=between(1, 2), flexible=si
     """Acquire records, and acknowledge those that were acquired."""
 
     group_id: String | None = None
-    member_id: String | None = None
+    member_id: String | None = ""
     share_session_epoch: Int32 = 0
     """0 opens a session, -1 closes it; else it counts the requests of the session."""
     max_wait_ms: Int32 = 0
