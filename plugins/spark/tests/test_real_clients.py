@@ -124,7 +124,8 @@ def test_rows_contain_the_values_of_librdkafka(spark: SparkSession, tmp_path: Pa
         ingest(spark, host, tmp_path / "d")
 
     assert as_ingested(tmp_path / "d") == sent
-    assert len(offsets(tmp_path / "d")) == pushes
+    goodbyes = len(offsets(tmp_path / "d")) - pushes
+    assert 0 <= goodbyes <= 2  # the host writes one for a client that closes without a terminating push
     assert {each[1] for each in sent} == {"orders", "billing"}
     assert len(sent) > 100
 
