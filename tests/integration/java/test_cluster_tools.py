@@ -41,7 +41,7 @@ def test_kafka_broker_api_versions_shows_kafkas_ranges(tools: ConsoleTools) -> N
     shown = {match["api"]: match["range"] for line in lines if (match := RANGE.match(line))}
     assert {api: shown.get(api) for api in OF_CLIENTS} == OF_CLIENTS
     unknown = [line for line in lines if "UNKNOWN" in line]
-    assert [line.split(":")[0].strip() for line in unknown] == ["UNKNOWN(93)"]  # the tool is that of Kafka 4.3
+    assert [line.split(":")[0].strip() for line in unknown] == ["UNKNOWN(93)"]  # to this tool, Kafka 4.3's
 
 
 def test_kafka_features_shows_finalized_levels(tools: ConsoleTools) -> None:
