@@ -45,8 +45,11 @@ NOT_YET: Final = frozenset(
 )
 OF_TOPICS: Final = ("CreateTopicsRequest", "CreatePartitionsRequest", "DeleteTopicsRequest")
 """They come last: the others need the topics."""
-ELSEWHERE: Final = ("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetry", "PushTelemetry")
-"""What these answer depends on the connection, or is ours to say."""
+ELSEWHERE: Final = (
+    *("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetry", "PushTelemetry"),
+    "StreamsGroup",
+)
+"""What these answer depends on the connection, or is ours to say; streams groups are off here."""
 OF_BROKERS: Final = 4
 """The first version of AddPartitionsToTxn that only brokers send."""
 OURS: Final = ("__", NEW, "streams.", *MISSING_CONFIGS)
