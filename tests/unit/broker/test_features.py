@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.broker.features import GROUP_VERSION, Feature, Features
+from odradek.broker.features import GROUP_VERSION, SHARE_VERSION, Feature, Features
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.broker import BrokerClient
 
@@ -25,6 +27,17 @@ def test_a_disabled_feature_is_not_finalized() -> None:
 
     assert features.finalized() == {}
     assert features.epoch == 1
+
+
+def test_a_feature_that_is_off_is_refused() -> None:
+    features = Features()
+
+    features.require(SHARE_VERSION)
+    features.finalize(SHARE_VERSION, 0)
+    with pytest.raises(ApiError) as caught:
+        features.require(SHARE_VERSION)
+
+    assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_an_unknown_feature_has_level_0() -> None:
