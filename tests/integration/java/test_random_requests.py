@@ -48,8 +48,11 @@ OF_TOPICS: Final = ("CreateTopicsRequest", "CreatePartitionsRequest", "DeleteTop
 ELSEWHERE: Final = (
     *("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetry", "PushTelemetry"),
     "StreamsGroup",
+    "DescribeShareGroupOffsets",
 )
-"""What these answer depends on the connection, or is ours to say; streams groups are off here."""
+"""What these answer depends on the connection, or is ours to say. Streams groups are off here. Kafka does not
+answer who asks for the offset of a partition that no group reads.
+"""
 OF_BROKERS: Final = 4
 """The first version of AddPartitionsToTxn that only brokers send."""
 OURS: Final = ("__", NEW, "streams.", *MISSING_CONFIGS)

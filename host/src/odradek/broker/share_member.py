@@ -32,7 +32,7 @@ def require_member(request: MemberRequest, context: RequestContext, broker: Brok
     """
     broker.features.require(SHARE_VERSION)
     group_id, member_id = request.group_id, request.member_id
-    if group_id is None or member_id is None or len(member_id) > MAX_MEMBER_ID_LENGTH:
+    if group_id is None or not member_id or len(member_id) > MAX_MEMBER_ID_LENGTH:
         raise ApiError(ErrorCode.INVALID_REQUEST)
     broker.authorization.require(context, AclOperation.READ, ResourceType.GROUP, group_id)
     return group_id, member_id

@@ -91,8 +91,6 @@ def check(request: ShareFetchRequest) -> None:
     limits = request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms
     if request.is_renew_ack and any(limits):
         raise ApiError(ErrorCode.INVALID_REQUEST, "a request that renews locks fetches nothing")
-    if request.share_acquire_mode not in (0, RECORD_LIMIT):
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"unknown acquire mode {request.share_acquire_mode}")
     acknowledges = any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions)
     if request.share_session_epoch == INITIAL_EPOCH and acknowledges:
         raise ApiError(ErrorCode.INVALID_REQUEST, "a new session has nothing to acknowledge")
@@ -166,6 +164,8 @@ def share_fetch(
         if error.code is not ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             raise
         return refused_later(error, request.max_wait_ms, broker)
+    if request.share_acquire_mode not in (0, RECORD_LIMIT):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"unknown acquire mode {request.share_acquire_mode}")
     rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)
     fetching = ShareFetching(request, broker, session, rights, look_params(request, context, broker))
     begun: Begun | Deferred[Begun] = broker.steps.answer(fetching.begin(), droppable=True)
