@@ -30,7 +30,7 @@ READY = re.compile(r"listeners=PLAINTEXT://([^\s,]+)")
 
 
 class Outcome(NamedTuple):
-    """What a suite said."""
+    """The result of a suite."""
 
     passed: int
     skipped: int

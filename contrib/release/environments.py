@@ -97,7 +97,7 @@ def extras(wheels: Path) -> list[str]:
 
 
 def direct(wheels: Path) -> Iterator[str]:
-    """What the distributions that `all` installs require, but for each other."""
+    """The requirements of the distributions that `all` installs, without those for each other."""
     for wheel in sorted(wheels.glob("*.whl")):
         if wheel.name.startswith(tuple(f"odradek_{name}-" for name in APART)):
             continue

@@ -20,7 +20,7 @@ RULES = ("client-recording", "client-alerts", "alerts")
 """Files of `contrib/prometheus`."""
 DASHBOARDS = CONTRIB / "grafana/dashboards"
 LABEL = {"grafana_dashboard": "1"}
-"""What the sidecar of Grafana's chart looks for."""
+"""The label by which the sidecar of Grafana's chart finds dashboards."""
 
 
 def objects() -> Iterator[dict[str, Any]]:

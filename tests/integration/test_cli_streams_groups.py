@@ -18,8 +18,11 @@ from support.wire_client import WireClient
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
     """A topic of two partitions, and one member of a streams group that reads it."""
-    quick = "group.streams.initial.rebalance.delay.ms=0"
-    with running_host(tmp_path_factory.mktemp("groups") / "data", quick) as started:
+    settings = (
+        "group.streams.initial.rebalance.delay.ms=0",
+        *("group.streams.session.timeout.ms=3600000", "group.streams.max.session.timeout.ms=3600000"),
+    )  # the member sends no second heartbeat, and other tests may run between those of this file
+    with running_host(tmp_path_factory.mktemp("groups") / "data", *settings) as started:
         with AdminClient(started.bootstrap, timeout_s=10) as admin:
             admin.create_topics([NewTopic(name="words", partitions=2)])
         turn_on(started.bootstrap)

@@ -102,6 +102,10 @@ def is_elsewhere(outcome: GroupDescription | RequestFailed) -> bool:
     return isinstance(outcome, RequestFailed) and outcome.code in ELSEWHERE
 
 
+AssignedGroup = consumer.DescribedGroup | share.DescribedShareGroup | streams.DescribedStreamsGroup
+"""A group to whose members the broker assigns."""
+
+
 def by_consumer_protocol(
     connection: Connection, node: Node, groups: list[str]
 ) -> dict[str, GroupDescription | RequestFailed]:
@@ -110,35 +114,8 @@ def by_consumer_protocol(
         consumer.ConsumerGroupDescribeRequest(group_ids=groups)
     )
     return {
-        row.group_id: failure(row.error_code, row.error_message, row.group_id) or consumer_group(row, node)
-        for row in response.groups
+        row.group_id: described_group(row, node, CONSUMER, consumer_members(row)) for row in response.groups
     }
-
-
-def consumer_group(row: consumer.DescribedGroup, node: Node) -> GroupDescription:
-    """Convert a group of the consumer protocol."""
-    return GroupDescription(
-        group_id=row.group_id,
-        coordinator=node,
-        protocol_type=CONSUMER,
-        state=row.group_state,
-        assignor=row.assignor_name,
-        members=[
-            MemberDescription(
-                member_id=member.member_id,
-                instance_id=member.instance_id,
-                client_id=member.client_id,
-                host=member.client_host,
-                assignment=partitions(member.assignment),
-                target=partitions(member.target_assignment),
-                epoch=member.member_epoch,
-                upgraded=MEMBER_TYPES.get(member.member_type),
-            )
-            for member in row.members
-        ],
-        epoch=row.group_epoch,
-        assignment_epoch=row.assignment_epoch,
-    )
 
 
 def by_share_protocol(
@@ -148,34 +125,7 @@ def by_share_protocol(
     response: share.ShareGroupDescribeResponse = connection.send(
         share.ShareGroupDescribeRequest(group_ids=groups)
     )
-    return {
-        row.group_id: failure(row.error_code, row.error_message, row.group_id) or shared_group(row, node)
-        for row in response.groups
-    }
-
-
-def shared_group(row: share.DescribedShareGroup, node: Node) -> GroupDescription:
-    """Convert a share group."""
-    return GroupDescription(
-        group_id=row.group_id,
-        coordinator=node,
-        protocol_type=SHARE,
-        state=row.group_state,
-        assignor=row.assignor_name,
-        members=[
-            MemberDescription(
-                member_id=member.member_id,
-                instance_id=None,
-                client_id=member.client_id,
-                host=member.client_host,
-                assignment=partitions(member.assignment),
-                epoch=member.member_epoch,
-            )
-            for member in row.members
-        ],
-        epoch=row.group_epoch,
-        assignment_epoch=row.assignment_epoch,
-    )
+    return {row.group_id: described_group(row, node, SHARE, share_members(row)) for row in response.groups}
 
 
 def by_streams_protocol(
@@ -186,35 +136,73 @@ def by_streams_protocol(
         streams.StreamsGroupDescribeRequest(group_ids=groups)
     )
     return {
-        row.group_id: failure(row.error_code, row.error_message, row.group_id) or streams_group(row, node)
-        for row in response.groups
+        row.group_id: described_group(row, node, STREAMS, streams_members(row)) for row in response.groups
     }
 
 
-def streams_group(row: streams.DescribedStreamsGroup, node: Node) -> GroupDescription:
-    """Convert a streams group. A member has the partitions that its active tasks read."""
-    sources = sources_of(row)
-    return GroupDescription(
+def described_group(
+    row: AssignedGroup, node: Node, protocol_type: str, members: Sequence[MemberDescription]
+) -> GroupDescription | RequestFailed:
+    """Convert a group, or its error."""
+    return failure(row.error_code, row.error_message, row.group_id) or GroupDescription(
         group_id=row.group_id,
         coordinator=node,
-        protocol_type=STREAMS,
+        protocol_type=protocol_type,
         state=row.group_state,
         assignor=row.assignor_name or "",
-        members=[
-            MemberDescription(
-                member_id=member.member_id,
-                instance_id=member.instance_id,
-                client_id=member.client_id,
-                host=member.client_host,
-                assignment=partitions_of_tasks(member.assignment, sources),
-                target=partitions_of_tasks(member.target_assignment, sources),
-                epoch=member.member_epoch,
-            )
-            for member in row.members
-        ],
+        members=members,
         epoch=row.group_epoch,
         assignment_epoch=row.assignment_epoch,
     )
+
+
+def consumer_members(row: consumer.DescribedGroup) -> list[MemberDescription]:
+    """Convert the members of a group of the consumer protocol."""
+    return [
+        MemberDescription(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            host=member.client_host,
+            assignment=partitions(member.assignment),
+            target=partitions(member.target_assignment),
+            epoch=member.member_epoch,
+            upgraded=MEMBER_TYPES.get(member.member_type),
+        )
+        for member in row.members
+    ]
+
+
+def share_members(row: share.DescribedShareGroup) -> list[MemberDescription]:
+    """Convert the members of a share group."""
+    return [
+        MemberDescription(
+            member_id=member.member_id,
+            instance_id=None,
+            client_id=member.client_id,
+            host=member.client_host,
+            assignment=partitions(member.assignment),
+            epoch=member.member_epoch,
+        )
+        for member in row.members
+    ]
+
+
+def streams_members(row: streams.DescribedStreamsGroup) -> list[MemberDescription]:
+    """Convert the members of a streams group, which have the partitions that their active tasks read."""
+    sources = sources_of(row)
+    return [
+        MemberDescription(
+            member_id=member.member_id,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            host=member.client_host,
+            assignment=partitions_of_tasks(member.assignment, sources),
+            target=partitions_of_tasks(member.target_assignment, sources),
+            epoch=member.member_epoch,
+        )
+        for member in row.members
+    ]
 
 
 def sources_of(row: streams.DescribedStreamsGroup) -> dict[str, list[str]]:

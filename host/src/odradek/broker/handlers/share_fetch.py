@@ -140,7 +140,7 @@ def response_of(
 
 
 def look_params(request: ShareFetchRequest, context: RequestContext, broker: Broker) -> LookParams:
-    """What a request asks for, within the limits of its group."""
+    """The limits of a request, within those of its group."""
     config = broker.shares.config(request.group_id or "")
     return LookParams(
         Wanted(request.max_records, request.batch_size, request.share_acquire_mode == RECORD_LIMIT),

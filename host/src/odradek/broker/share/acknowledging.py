@@ -39,7 +39,7 @@ class AcknowledgedTopic(Protocol):
 
 @dataclass(slots=True)
 class Acknowledging:
-    """What becomes of the acknowledgements of one member."""
+    """The acknowledgements of one member, and their results."""
 
     shares: Shares
     topics: Topics

@@ -42,7 +42,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class LookParams:
-    """What one request asks for."""
+    """The limits of one request."""
 
     wanted: Wanted
     max_bytes: int
@@ -147,7 +147,7 @@ class ShareLook:
         return not self.readable or (bool(self.offers) and found >= self.params.min_bytes)
 
     def acquire(self) -> Generator[Step, Any, dict[PartitionKey, SharePartition]]:
-        """What the member gets, and errors, by partition."""
+        """The records that the member gets, and errors, by partition."""
         rows = {
             key: SharePartition(
                 partition_index=key[1], error_code=error.code, error_message=error.message or None
