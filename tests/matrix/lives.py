@@ -15,6 +15,7 @@ from matrix.watch import OUTLETS, SEEN
 
 TOLD_S: Final = 75.0
 """A sick life is told within this time: a minute, and a little. A rule also waits for its ``for``."""
+SEEN_S: Final = 60.0
 DOWN_S: Final = 3.0
 WELL_S: Final = 12.0
 """A throttled client sends again after this time: quotas have eleven windows of a second."""
@@ -149,6 +150,15 @@ class Scene:
         told = {ring.outlet for ring in self.place.watch.of(self.cell) if ring.id != SEEN}
         return told >= set(OUTLETS) or time.monotonic() - self.sick_s > self.told_s
 
+    def until_seen(self) -> None:
+        """Go on until all outlets know a client: of one that dies before, nobody can tell."""
+        end_s = time.monotonic() + SEEN_S
+        while time.monotonic() < end_s:
+            rings = self.place.watch.of(self.cell)
+            if {ring.outlet for ring in rings if ring.id == SEEN} >= set(OUTLETS):
+                break
+            time.sleep(1)
+
     def until_told(self) -> None:
         """Go on until it is told, and a little longer."""
         while not self.is_told:
@@ -268,6 +278,7 @@ def stuck(scene: Scene) -> None:
 
 def killed(scene: Scene) -> None:
     member = scene.start(alone=True)
+    scene.until_seen()
     scene.live(8)
     member.kill()
     scene.sick()
@@ -276,6 +287,7 @@ def killed(scene: Scene) -> None:
 
 def killed_in_flight(scene: Scene) -> None:
     member = scene.start(alone=True, rate=300, size=10_000)
+    scene.until_seen()
     scene.live(8)
     member.kill()
     scene.sick()

@@ -70,10 +70,12 @@ class Jvm:
         return Finished(status=done.returncode, out=done.stdout, err=done.stderr)
 
     @contextmanager
-    def started(self, main_class: str, *args: str) -> Iterator[subprocess.Popen[str]]:
+    def started(
+        self, main_class: str, *args: str, stdin: int | None = None
+    ) -> Iterator[subprocess.Popen[str]]:
         """Start a JVM of its own, its standard output a pipe. It is killed at the end if it still runs."""
         command = self.command(main_class, *args)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True) as process:
             try:
                 yield process
             finally:
