@@ -53,7 +53,9 @@ def answer_heartbeat(
     coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
-        return leave(group, request)
+        response = leave(group, request)
+        coordinator.group_changed(group)
+        return response
     check_subscription(request, coordinator.config)
     if not request.member_id:
         request.member_id = uuid_text(coordinator.random_uuid())

@@ -44,27 +44,9 @@ def answer_heartbeat(
             size = topics_size(request.subscribed_topic_names, None)
             coordinator.totals.check(group.sizes, (request.member_id,), size)
         response = heartbeat(group, request, client)
-    store(coordinator, group)
+    coordinator.keep(group)
     coordinator.shares.make(group, group.unknown())
     return response
-
-
-def store(coordinator: GroupCoordinator, group: ShareGroup) -> None:
-    """Store what has changed of a group; register it if it is new.
-
-    Raises:
-        ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored. A new group is not registered.
-    """
-    is_new = coordinator.groups.get(group.group_id) is not group
-    try:
-        if group.unsaved:
-            coordinator.save(group)
-    except ApiError:
-        if is_new:
-            group.close()
-        raise
-    if is_new:
-        coordinator.replace(group)
 
 
 def group_for(coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest) -> ShareGroup:
