@@ -34,24 +34,26 @@ from odradek.wire.messages.streams_group_heartbeat import (
 def answer_heartbeat(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, client: Client
 ) -> StreamsGroupHeartbeatResponse:
-    """Let a member join, stay or leave.
+    """Let a member join, stay or leave; what has changed is stored when this returns.
 
     Raises:
         ApiError: The request was refused; see `check_request`, `group_for`, `heartbeat` and `leave`.
+            COORDINATOR_NOT_AVAILABLE: the store cannot be written now. The client tries again.
     """
     check_request(request)
     coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
-        return leave(group, request)
+        left = leave(group, request)
+        coordinator.keep(group)
+        return left
     is_new = coordinator.groups.get(group.group_id) is not group
     if request.topology is not None:
         size = topology_size(request.topology) if group.topology is None else 0
         place = group.static_members.get(request.instance_id or "")
         coordinator.totals.check(group.sizes, (request.member_id, place), size)
     response = heartbeat(group, request, client, is_new=is_new)
-    if is_new:
-        coordinator.adopt(group)  # only now: a refused member must not create a group
+    coordinator.keep(group)  # only now: a refused member must not create a group
     return response
 
 
