@@ -10,7 +10,7 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from support.hosts import ThreadedHost, running_host
-from support.streams_requests import join, turn_on
+from support.streams_requests import join
 from support.tools import Tool, command_line
 from support.wire_client import WireClient
 
@@ -25,7 +25,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
     with running_host(tmp_path_factory.mktemp("groups") / "data", *settings) as started:
         with AdminClient(started.bootstrap, timeout_s=10) as admin:
             admin.create_topics([NewTopic(name="words", partitions=2)])
-        turn_on(started.bootstrap)
         address, _, port = started.bootstrap.rpartition(":")
         with WireClient((address, int(port)), "streamer") as client:
             assert not client.send(join(), 1).error_code

@@ -49,7 +49,12 @@ class StreamsGroups:
     """A coordinator on a mock clock."""
 
     def __init__(
-        self, config: GroupConfig = AT_ONCE, /, before: StreamsGroups | None = None, **topics: int
+        self,
+        config: GroupConfig = AT_ONCE,
+        /,
+        before: StreamsGroups | None = None,
+        own: GroupConfig | None = None,
+        **topics: int,
     ) -> None:
         self.clock = MockClock()
         self.topics: MadeUpTopics = MadeUpTopics() if before is None else before.topics
@@ -64,11 +69,13 @@ class StreamsGroups:
             random_uuid=lambda: next(serial).to_bytes(16),
             store=self.store,
             topics=self.topics,
+            own_configs={} if own is None else {GROUP: own},
         )
 
     def restarted(self) -> StreamsGroups:
         """What a host that was killed now knows after its start."""
-        return StreamsGroups(self.coordinator.config, before=self)
+        own = self.coordinator.own_configs.get(GROUP)
+        return StreamsGroups(self.coordinator.config, before=self, own=own)
 
     @property
     def group(self) -> StreamsGroup:

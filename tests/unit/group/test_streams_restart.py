@@ -139,6 +139,19 @@ def test_a_member_that_does_not_come_back_is_removed() -> None:
     assert list(after.restarted().group.members) == ["m2"]
 
 
+def test_a_group_has_its_own_settings_from_the_start() -> None:
+    before = reading()
+    before.join("m1")
+    before.coordinator.configure(GROUP, {"streams.session.timeout.ms": "60000"})
+
+    after = before.restarted()
+    after.clock.advance(59_999)
+    assert list(after.group.members) == ["m1"]
+    after.clock.advance(1)
+
+    assert after.group.is_empty
+
+
 def test_a_member_that_keeps_its_tasks_too_long_is_removed() -> None:
     before = reading()
     before.join("m1", rebalance_timeout_ms=10_000)
