@@ -12,13 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from odradek.group.committed_offset import TopicPartition
-from odradek.group.group import Committer, GroupType, PartitionCheck
+from odradek.group.group import Committer, GroupType, PartitionCheck, not_of_type
 from odradek.group.kept_group import KeptGroup
 from odradek.group.member_sizes import PARTITION_BYTES, topics_size
 from odradek.group.share_member import ShareMember
 from odradek.group.simple_assignor import assign
-from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
 
 SHARE_PROTOCOL_TYPE = "share"
 
@@ -183,7 +181,7 @@ class ShareGroup(KeptGroup[ShareMember]):
 
     def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
         """See `Group`. A share group has no committed offsets."""
-        raise not_of_type(self.group_id, "consumer")
+        raise not_of_type(self.group_id, GroupType.CONSUMER)
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """See `Group`. There is nothing to fetch."""
@@ -193,8 +191,3 @@ class ShareGroup(KeptGroup[ShareMember]):
 
     def topics_changed(self) -> None:
         self.is_stale = True
-
-
-def not_of_type(group_id: str, kind: str) -> ApiError:
-    """The refusal of a request for another type of group, in Kafka's words."""
-    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {kind} group.")
