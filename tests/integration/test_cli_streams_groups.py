@@ -58,3 +58,45 @@ def test_members_have_the_partitions_of_their_active_tasks(tool: Tool) -> None:
         {"topic": "words", "partition": 0},
         {"topic": "words", "partition": 1},
     ]
+    assert member["process_id"] == "p"
+    assert (
+        member["current_tasks"]
+        == member["target_tasks"]
+        == {"active": {"s": [0, 1]}, "standby": {}, "warmup": {}}
+    )
+
+
+def test_members_are_shown_with_their_tasks(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--members").out
+
+    assert [line.split(maxsplit=4) for line in lines if line] == [
+        ["GROUP", "MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"],
+        ["streamers", "m1", "p", "streamer", "ACTIVE: s:[0,1];"],
+    ]
+
+
+def test_epochs_and_targets_are_shown_on_demand(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--members", "--verbose").out
+
+    heading, row = (line.split(maxsplit=8) for line in lines if line)
+    assert dict(zip(heading, row, strict=True)) == {
+        "GROUP": "streamers",
+        "TARGET-ASSIGNMENT-EPOCH": "2",
+        "TOPOLOGY-EPOCH": "1",
+        "MEMBER": "m1",
+        "MEMBER-PROTOCOL": "streams",
+        "MEMBER-EPOCH": "2",
+        "PROCESS": "p",
+        "CLIENT-ID": "streamer",
+        "ASSIGNMENTS": "ACTIVE: s:[0,1]; TARGET-ACTIVE: s:[0,1];",
+    }
+
+
+def test_offsets_are_those_of_what_active_tasks_read(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--json").out
+
+    rows = map(json.loads, lines)
+    assert [(row["topic"], row["partition"], row["consumer_id"]) for row in rows] == [
+        ("words", 0, "m1"),
+        ("words", 1, "m1"),
+    ]
