@@ -51,9 +51,9 @@ class StreamsGroups:
     def __init__(
         self,
         config: GroupConfig = AT_ONCE,
-        /,
         before: StreamsGroups | None = None,
         own: GroupConfig | None = None,
+        /,
         **topics: int,
     ) -> None:
         self.clock = MockClock()
@@ -75,7 +75,7 @@ class StreamsGroups:
     def restarted(self) -> StreamsGroups:
         """What a host that was killed now knows after its start."""
         own = self.coordinator.own_configs.get(GROUP)
-        return StreamsGroups(self.coordinator.config, before=self, own=own)
+        return StreamsGroups(self.coordinator.config, self, own)
 
     @property
     def group(self) -> StreamsGroup:

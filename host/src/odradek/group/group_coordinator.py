@@ -190,7 +190,7 @@ class GroupCoordinator:
             if isinstance(group, AssignedGroup):
                 group.config = config
 
-    def keep(self, group: KeptGroup[Any]) -> None:
+    def keep(self, group: ShareGroup | StreamsGroup) -> None:
         """Store what a request has changed of a group; register it if it is new.
 
         Raises:
@@ -201,7 +201,7 @@ class GroupCoordinator:
         elif group.is_unsaved:
             self.save(group)
 
-    def adopt(self, group: ConsumerGroup | KeptGroup[Any]) -> None:
+    def adopt(self, group: ConsumerGroup | ShareGroup | StreamsGroup) -> None:
         """Register a new group to which the host assigns, which may replace a classic one and have its
         members.
 

@@ -230,14 +230,11 @@ class StreamsGroup(ModernGroup[StreamsMember, Task], KeptGroup[StreamsMember]):
     # -- what is stored
 
     def stored(self) -> str:
-        topology = None
-        if self.topology is not None:
-            carrier = StreamsGroupHeartbeatRequest(topology=self.topology)
-            topology = base64.b64encode(encode(carrier, STORED_VERSION)).decode()
+        carrier = StreamsGroupHeartbeatRequest(topology=self.topology)
         return json.dumps(
             {
                 "assignment_epoch": self.target.epoch,
-                "topology": topology,
+                "topology": base64.b64encode(encode(carrier, STORED_VERSION)).decode(),
                 "topics": {
                     name: [None if topic_id is None else topic_id.hex(), count]
                     for name, (topic_id, count) in self.topics_seen.items()
@@ -253,12 +250,12 @@ class StreamsGroup(ModernGroup[StreamsMember, Task], KeptGroup[StreamsMember]):
             name: (None if topic_id is None else bytes.fromhex(topic_id), count)
             for name, (topic_id, count) in found["topics"].items()
         }
-        if found["topology"] is None:
-            return
-        carrier = decode(StreamsGroupHeartbeatRequest, STORED_VERSION, base64.b64decode(found["topology"]))
-        self.use_topology(carrier.topology)
-        with suppress(ApiError):  # the next heartbeat tells its member
-            self.configured = configured(carrier.topology, self.topics.partition_count)
+        carrier = base64.b64decode(found["topology"])
+        topology = decode(StreamsGroupHeartbeatRequest, STORED_VERSION, carrier).topology
+        if topology is not None:
+            self.use_topology(topology)
+            with suppress(ApiError):  # the next heartbeat tells its member
+                self.configured = configured(topology, self.topics.partition_count)
 
     def stored_member(self, member: StreamsMember) -> str:
         return json.dumps(member.stored() | {"target": stored_tasks(self.target.of(member.member_id))})
