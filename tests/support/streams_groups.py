@@ -75,7 +75,9 @@ class StreamsGroups:
     def restarted(self) -> StreamsGroups:
         """What a host that was killed now knows after its start."""
         own = self.coordinator.own_configs.get(GROUP)
-        return StreamsGroups(self.coordinator.config, self, own)
+        again = StreamsGroups(self.coordinator.config, self, own)
+        again.coordinator.start()
+        return again
 
     @property
     def group(self) -> StreamsGroup:

@@ -139,6 +139,30 @@ def test_a_member_that_does_not_come_back_is_removed() -> None:
     assert list(after.restarted().group.members) == ["m2"]
 
 
+def test_members_are_awaited_once_they_can_reach_the_host() -> None:
+    before = reading()
+    before.join("m1", rebalance_timeout_ms=10_000)
+    before.join("m2")
+    before.own("m1", 0, 1, 2, 3)
+
+    after = StreamsGroups(before.coordinator.config, before)
+    after.clock.advance(60_000)  # a start takes its time
+
+    assert list(after.group.members) == ["m1", "m2"]
+    after.coordinator.start()
+    after.clock.advance(10_000)
+    assert list(after.group.members) == ["m2"]
+
+
+def test_the_epochs_of_an_empty_group_are_equal() -> None:
+    groups = reading()
+    groups.join("m1")
+
+    groups.beat("m1", -1)
+
+    assert groups.group.epochs == (3, 3)
+
+
 def test_a_group_has_its_own_settings_from_the_start() -> None:
     before = reading()
     before.join("m1")
@@ -167,13 +191,13 @@ def test_a_member_that_keeps_its_tasks_too_long_is_removed() -> None:
 
 def test_a_static_member_finds_its_place() -> None:
     before = reading()
-    before.join("m1", instance_id="i1")
+    before.join("m1", instance_id="i1", process="p")
     before.own("m1", 0, 1, 2, 3)
     before.beat("m1", -2, instance_id="i1")
 
-    back = before.restarted().join("m2", instance_id="i1")
+    back = before.restarted().join("m2", instance_id="i1", process="p")
 
-    assert active(back) == [0, 1, 2, 3]
+    assert (back.member_epoch, active(back)) == (2, [0, 1, 2, 3])
 
 
 def test_a_member_that_came_back_under_another_id_is_the_only_one() -> None:

@@ -92,6 +92,12 @@ class GroupCoordinator:
         total = OffsetTotal(self.config.max_offsets, self.config.max_offsets_metadata, clock)
         self.offsets = GroupOffsets(self.store, self.make_simple_group, total=total)
 
+    def start(self) -> None:
+        """Begin to wait for the members of before a restart: from now on they can reach the host."""
+        for group in list(self.groups.values()):
+            if isinstance(group, KeptGroup):
+                group.start()
+
     @property
     def limits(self) -> list[StateLimit]:
         offsets, totals = self.offsets.total, self.totals

@@ -45,7 +45,11 @@ class KeptGroup(AssignedGroup[M]):
 
     @abstractmethod
     def restore_member(self, member_id: str, state: str) -> None:
-        """Take back a member, with a new session. Raises as `readable` expects."""
+        """Take back a member, without timers. Raises as `readable` expects."""
+
+    def start(self) -> None:
+        """Start the timers of members that were taken back."""
+        self.start_sessions()
 
     def touch(self, member_id: str) -> None:
         self.unsaved.add(member_id)

@@ -156,6 +156,7 @@ class ModernGroup(AssignedGroup[M], Generic[M, H]):
         self.group_epoch += 1
         if not self.members:
             self.target.stop_computing()
+            self.target.epoch = self.group_epoch
             self.computed_ms = None  # who joins next is assigned to at once, as from Kafka
             self.empty_since_ms = self.clock.now_ms()
 

@@ -88,7 +88,6 @@ class ShareGroup(KeptGroup[ShareMember]):
         self.counts = self.subscribed_counts()
         assigned = {each for known in self.members.values() for each in known.target}
         self.has_new = not assigned.issuperset(self.assignable())
-        self.restart_session(member)
 
     def remove(self, *members: ShareMember) -> None:
         """Remove members: who takes their part is computed with the next heartbeat."""

@@ -268,8 +268,12 @@ class StreamsGroup(ModernGroup[StreamsMember, Task], KeptGroup[StreamsMember]):
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member_id
         self.target.by_member[member_id] = tasks_of_stored(found["target"])
-        self.restart_session(member)
-        self.restart_rebalance(member)
+
+    def start(self) -> None:
+        for member in self.members.values():
+            if member.session is None:
+                self.restart_rebalance(member)
+        super().start()
 
     def is_subscribed_to(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)

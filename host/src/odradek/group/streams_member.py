@@ -119,6 +119,8 @@ class StreamsMember(GroupMember[Task]):
         return StreamsMember(
             member_id=member_id,
             rack_id=self.rack_id,
+            client_id=self.client_id,
+            client_host=self.client_host,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             process_id=self.process_id,
             topology_epoch=self.topology_epoch,
