@@ -10,7 +10,7 @@ import pytest
 from odradek.client.admin import AdminClient
 from odradek.client.resources import NewTopic
 from support.hosts import ThreadedHost, running_host
-from support.streams_requests import join, turn_on
+from support.streams_requests import join
 from support.tools import Tool, command_line
 from support.wire_client import WireClient
 
@@ -25,7 +25,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
     with running_host(tmp_path_factory.mktemp("groups") / "data", *settings) as started:
         with AdminClient(started.bootstrap, timeout_s=10) as admin:
             admin.create_topics([NewTopic(name="words", partitions=2)])
-        turn_on(started.bootstrap)
         address, _, port = started.bootstrap.rpartition(":")
         with WireClient((address, int(port)), "streamer") as client:
             assert not client.send(join(), 1).error_code
@@ -58,4 +57,46 @@ def test_members_have_the_partitions_of_their_active_tasks(tool: Tool) -> None:
     assert member["current_assignment"] == [
         {"topic": "words", "partition": 0},
         {"topic": "words", "partition": 1},
+    ]
+    assert member["process_id"] == "p"
+    assert (
+        member["current_tasks"]
+        == member["target_tasks"]
+        == {"active": {"s": [0, 1]}, "standby": {}, "warmup": {}}
+    )
+
+
+def test_members_are_shown_with_their_tasks(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--members").out
+
+    assert [line.split(maxsplit=4) for line in lines if line] == [
+        ["GROUP", "MEMBER", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"],
+        ["streamers", "m1", "p", "streamer", "ACTIVE: s:[0,1];"],
+    ]
+
+
+def test_epochs_and_targets_are_shown_on_demand(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--members", "--verbose").out
+
+    heading, row = (line.split(maxsplit=8) for line in lines if line)
+    assert dict(zip(heading, row, strict=True)) == {
+        "GROUP": "streamers",
+        "TARGET-ASSIGNMENT-EPOCH": "2",
+        "TOPOLOGY-EPOCH": "1",
+        "MEMBER": "m1",
+        "MEMBER-PROTOCOL": "streams",
+        "MEMBER-EPOCH": "2",
+        "PROCESS": "p",
+        "CLIENT-ID": "streamer",
+        "ASSIGNMENTS": "ACTIVE: s:[0,1]; TARGET-ACTIVE: s:[0,1];",
+    }
+
+
+def test_offsets_are_those_of_what_active_tasks_read(tool: Tool) -> None:
+    lines = tool("--describe", "--group", "streamers", "--json").out
+
+    rows = map(json.loads, lines)
+    assert [(row["topic"], row["partition"], row["consumer_id"]) for row in rows] == [
+        ("words", 0, "m1"),
+        ("words", 1, "m1"),
     ]

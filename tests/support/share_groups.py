@@ -41,6 +41,7 @@ class ShareGroups:
             store=self.store,
             topics=self.topics,
         )
+        self.coordinator.start()
 
     @property
     def group(self) -> ShareGroup:

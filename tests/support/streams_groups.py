@@ -11,9 +11,11 @@ from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.streams_config import StreamsGroupConfig
 from odradek.group.streams_group import StreamsGroup
-from odradek.group.streams_protocol import answer_heartbeat
+from odradek.group.streams_protocol import answer_heartbeat, describe
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.testing.clock import MockClock
+from odradek.wire.messages.streams_group_describe import DescribedStreamsGroup
+from odradek.wire.messages.streams_group_describe import StreamsMember as DescribedMember
 from odradek.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
@@ -46,10 +48,17 @@ def tasks(*partitions: int) -> list[TaskIds]:
 class StreamsGroups:
     """A coordinator on a mock clock."""
 
-    def __init__(self, config: GroupConfig = AT_ONCE, /, **topics: int) -> None:
+    def __init__(
+        self,
+        config: GroupConfig = AT_ONCE,
+        before: StreamsGroups | None = None,
+        own: GroupConfig | None = None,
+        /,
+        **topics: int,
+    ) -> None:
         self.clock = MockClock()
-        self.topics = MadeUpTopics()
-        self.store = SqliteOffsetStore(":memory:")
+        self.topics: MadeUpTopics = MadeUpTopics() if before is None else before.topics
+        self.store: SqliteOffsetStore = SqliteOffsetStore(":memory:") if before is None else before.store
         for name, partitions in topics.items():
             self.topics.put(name, partitions)
         serial = count(100)
@@ -60,13 +69,26 @@ class StreamsGroups:
             random_uuid=lambda: next(serial).to_bytes(16),
             store=self.store,
             topics=self.topics,
+            own_configs={} if own is None else {GROUP: own},
         )
+
+    def restarted(self) -> StreamsGroups:
+        """What a host that was killed now knows after its start."""
+        own = self.coordinator.own_configs.get(GROUP)
+        again = StreamsGroups(self.coordinator.config, self, own)
+        again.coordinator.start()
+        return again
 
     @property
     def group(self) -> StreamsGroup:
         group = self.coordinator.groups[GROUP]
         assert isinstance(group, StreamsGroup)
         return group
+
+    def described(self) -> tuple[DescribedStreamsGroup, list[DescribedMember]]:
+        """The group and its members, as clients are told."""
+        group, members = describe(self.coordinator, GROUP)
+        return group, [member() for member in members]
 
     def configure(self, **fields: int) -> None:
         """Change settings of streams groups."""

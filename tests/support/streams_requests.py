@@ -12,17 +12,16 @@ from odradek.wire.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
-from odradek.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from support.broker import BrokerClient, make_broker
 from support.streams_groups import AT_ONCE, GROUP, topology
-from support.wire_client import WireClient
 
 
 def client(*, on: bool = True, **more: Any) -> BrokerClient:
     """A client of a broker with the topic ``words``."""
     made = BrokerClient(make_broker(groups=AT_ONCE, **more))
     made.broker.topics.create("words", 2, {})
-    made.broker.features.finalize(STREAMS_VERSION, int(on))
+    if not on:
+        made.broker.features.finalize(STREAMS_VERSION, 0)
     return made
 
 
@@ -59,11 +58,3 @@ def later(asked: BrokerClient, time_ms: int = 1) -> None:
     clock = asked.broker.clock
     assert isinstance(clock, MockClock)
     clock.advance(time_ms)
-
-
-def turn_on(bootstrap: str) -> None:
-    """Let a running host serve streams groups, now and after a restart."""
-    address, _, port = bootstrap.rpartition(":")
-    level = FeatureUpdateKey(feature=STREAMS_VERSION, max_version_level=1)
-    with WireClient((address, int(port)), "admin") as client:
-        assert not client.send(UpdateFeaturesRequest(feature_updates=[level]), 2).error_code

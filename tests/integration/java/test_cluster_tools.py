@@ -54,18 +54,18 @@ def test_kafka_features_shows_finalized_levels(tools: ConsoleTools) -> None:
         "kraft.version": "0",
         "metadata.version": "UNKNOWN",  # level 33: the tool is that of Kafka 4.3
         "share.version": "1",
-        "streams.version": "0",
+        "streams.version": "1",
         "transaction.version": "2",
     }
 
 
-def test_kafka_features_raises_a_feature_and_takes_it_back(tools: ConsoleTools) -> None:
-    tools.succeed("kafka-features", "upgrade", "--feature", "streams.version=1")
-    raised = tools.succeed("kafka-features", "describe")
+def test_kafka_features_lowers_a_feature_and_takes_it_back(tools: ConsoleTools) -> None:
     tools.succeed("kafka-features", "downgrade", "--feature", "streams.version=0")
+    lowered = tools.succeed("kafka-features", "describe")
+    tools.succeed("kafka-features", "upgrade", "--feature", "streams.version=1")
 
-    (row,) = (line.split() for line in raised if "streams.version" in line)
-    assert row[row.index("FinalizedVersionLevel:") + 1] == "1"
+    (row,) = (line.split() for line in lowered if "streams.version" in line)
+    assert row[row.index("FinalizedVersionLevel:") + 1] == "0"
 
 
 def test_kafka_metadata_quorum_shows_one_leader_and_no_followers(tools: ConsoleTools) -> None:

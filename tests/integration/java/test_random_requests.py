@@ -47,11 +47,10 @@ OF_TOPICS: Final = ("CreateTopicsRequest", "CreatePartitionsRequest", "DeleteTop
 """They come last: the others need the topics."""
 ELSEWHERE: Final = (
     *("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetry", "PushTelemetry"),
-    "StreamsGroup",
     "DescribeShareGroupOffsets",
 )
-"""What these answer depends on the connection, or is ours to say. Streams groups are off here. Kafka does not
-answer who asks for the offset of a partition that no group reads.
+"""What these answer depends on the connection, or is ours to say. Kafka does not answer who asks for the
+offset of a partition that no group reads.
 """
 OF_BROKERS: Final = 4
 """The first version of AddPartitionsToTxn that only brokers send."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.broker.features import GROUP_VERSION, SHARE_VERSION, Feature, Features
+from odradek.broker.features import GROUP_VERSION, SHARE_VERSION, STREAMS_VERSION, Feature, Features
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest
@@ -11,13 +11,14 @@ from support.broker import BrokerClient
 SOFTWARE = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
 
 
-def test_the_consumer_protocol_is_enabled_by_default() -> None:
+@pytest.mark.parametrize("name", [GROUP_VERSION, STREAMS_VERSION])
+def test_the_protocols_of_groups_are_enabled_by_default(name: str) -> None:
     features = Features()
 
-    level = features.level(GROUP_VERSION)
+    level = features.level(name)
 
     assert level == 1
-    assert features.finalized()[GROUP_VERSION] == 1
+    assert features.finalized()[name] == 1
 
 
 def test_a_disabled_feature_is_not_finalized() -> None:

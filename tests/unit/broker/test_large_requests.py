@@ -16,7 +16,7 @@ from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dynamic_config import DynamicConfig
-from odradek.broker.features import SHARE_VERSION, STREAMS_VERSION
+from odradek.broker.features import SHARE_VERSION
 from odradek.broker.handlers import describe_configs, fetch
 from odradek.plugin.authorizer import (
     CLUSTER_NAME,
@@ -163,7 +163,6 @@ def filled(clock: MockClock, authorizer: Authorizer | None = None) -> tuple[Brok
     client = BrokerClient(make_broker(clock=clock, authorizer=authorizer))
     client.connection.principal = "User:ADMIN"
     client.broker.features.finalize(SHARE_VERSION, 2)
-    client.broker.features.finalize(STREAMS_VERSION, 1)
     names = ["wide", *[f"topic-{i}" for i in range(EXISTING)]]
     topics = [
         CreatableTopic(name=name, num_partitions=PARTITIONS if name == "wide" else 1, replication_factor=1)

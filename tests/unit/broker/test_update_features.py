@@ -74,7 +74,6 @@ def test_the_first_version_has_no_downgrade() -> None:
     ("name", "level"),
     [
         ("kraft.version", 1),
-        ("streams.version", 1),
         ("eligible.leader.replicas.version", 1),
     ],
 )

@@ -181,7 +181,7 @@ def test_a_silent_member_is_removed() -> None:
     groups.clock.advance(1)
 
     assert groups.group.state_name == "Empty"
-    assert list(groups.store.shares.share_members()) == []
+    assert list(groups.store.group_members()) == []
 
 
 def test_heartbeats_keep_a_member() -> None:
@@ -256,16 +256,17 @@ def test_a_deleted_group_leaves_nothing() -> None:
 
     groups.coordinator.remove(GROUP)
 
-    shares = groups.store.shares
+    store = groups.store
+    left = (*store.groups(), *store.group_states(), *store.group_members(), *store.shares.share_partitions())
     assert refusal.value.code is ErrorCode.NON_EMPTY_GROUP
-    assert (*shares.share_groups(), *shares.share_members(), *shares.share_partitions()) == ()
+    assert left == ()
     assert dropped == [(GROUP, None)]
 
 
 def test_a_damaged_member_is_found_at_the_start() -> None:
     before = ShareGroups(t=1)
     before.join("m", "t")
-    before.store.shares.put_share_group((GROUP, 2), [(GROUP, "m", "{}")])
+    before.store.put_group((GROUP, "share", "share", 2, None), members=[(GROUP, "m", "{}")])
 
     with pytest.raises(ValueError, match="cannot be read"):
         ShareGroups(before=before)

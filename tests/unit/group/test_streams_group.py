@@ -331,7 +331,7 @@ def test_an_older_epoch_may_commit_what_the_member_has_had_since_then() -> None:
         assert refusal.value.code is ErrorCode.STALE_MEMBER_EPOCH
 
 
-# -- other kinds of groups, restarts
+# -- other kinds of groups, sizes
 
 
 def test_a_group_with_members_cannot_be_deleted() -> None:
@@ -342,33 +342,6 @@ def test_a_group_with_members_cannot_be_deleted() -> None:
         groups.group.validate_delete()
 
     assert refusal.value.code is ErrorCode.NON_EMPTY_GROUP
-
-
-def test_a_group_is_there_after_a_restart_and_its_members_join_again() -> None:
-    groups = reading()
-    groups.join("m1")
-    groups.beat("m1", -1)
-    row = next(iter(groups.store.groups()))
-
-    restored = groups.coordinator.restored(row)
-
-    assert (restored.group_type, restored.protocol_type, restored.generation) == ("streams", "streams", 3)
-    assert restored.state_name == "Empty"
-
-
-def test_a_member_that_has_not_come_back_after_a_restart_asks_again_for_offsets() -> None:
-    groups = reading()
-    groups.join("m1")
-    restored = groups.coordinator.restored(next(iter(groups.store.groups())))
-
-    codes = []
-    for _ in range(2):
-        with pytest.raises(ApiError) as refusal:
-            restored.validate_offset_fetch("m1", 2)
-        codes.append(refusal.value.code)
-        groups.clock.advance(45_000)
-
-    assert codes == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID]
 
 
 def test_what_a_group_holds_is_counted() -> None:

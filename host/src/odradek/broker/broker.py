@@ -24,6 +24,7 @@ from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_properties import in_force
 from odradek.group.share_config import ShareGroupConfig
 from odradek.group.streams_config import StreamsGroupConfig
 from odradek.log.batch_work import BatchOffload
@@ -51,18 +52,21 @@ def make_groups(common: Common) -> GroupCoordinator:
     """The groups that the stores describe. Lost transactions are aborted first."""
     metadata, clock, topics = common.metadata, common.clock, common.topics
     abort_lost(metadata, common.stores.logs, clock.now_ms())
+    config = common.config.groups
     groups = GroupCoordinator(
-        common.config.groups,
+        config,
         clock,
         common.timer,
         common.random_uuid,
         common.stores.offsets,
         GroupTopics(topics),
         partial(common.steps.answer, droppable=True),
+        own_configs={
+            name: in_force(metadata.resource(ResourceType.GROUP, name), config)
+            for name in metadata.resource_names(ResourceType.GROUP)
+        },
     )
     topics.listeners.append(groups.topics_changed)
-    for name in metadata.resource_names(ResourceType.GROUP):
-        groups.configure(name, metadata.resource(ResourceType.GROUP, name))
     return groups
 
 

@@ -43,7 +43,7 @@ FEATURES = (
     Feature("kraft.version", 0, 1, 0),
     Feature(METADATA_VERSION, 7, 33, 33),
     Feature(SHARE_VERSION, 0, 2, 1),
-    Feature(STREAMS_VERSION, 0, 1, 0),
+    Feature(STREAMS_VERSION, 0, 1, 1),
     Feature(TRANSACTION_VERSION, 0, 2, 2),
     Feature("eligible.leader.replicas.version", 0, 1, 0),
 )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from odradek.cli.columns import Column, Table
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
-from odradek.client.group_descriptions import GroupDescription, MemberDescription
+from odradek.client.group_descriptions import CONSUMER, SHARE, STREAMS, GroupDescription, MemberDescription
 from odradek.client.group_offsets import GROUPS_AT_ONCE, CommittedOffset
 from odradek.client.leaders import Partition
 from odradek.client.resources import EARLIEST, LATEST, Offset
@@ -62,10 +62,12 @@ EPOCHS: Sequence[Column] = (("GROUP-EPOCH", WIDE), ("TARGET-ASSIGNMENT-EPOCH", 2
 
 def notice(group: GroupDescription) -> str | None:
     """A note on the state of the group, printed before its table; None if there is none."""
+    kind = group.protocol_type if group.protocol_type in (SHARE, STREAMS) else CONSUMER
+    named = f"{kind.capitalize()} group '{group.group_id}'"
     if group.state == "Empty":
-        return f"Consumer group '{group.group_id}' has no active members."
+        return f"{named} has no active members."
     if group.state in REBALANCING:
-        return f"Warning: Consumer group '{group.group_id}' is rebalancing."
+        return f"Warning: {named} is rebalancing."
     return None
 
 

@@ -23,10 +23,11 @@ from odradek.cli.listing import json_option, show
 from odradek.cli.offset_reset import SCENARIOS, reset_offsets
 from odradek.cli.positions import is_share_group
 from odradek.cli.share_report import share_offsets_view
+from odradek.cli.streams_report import streams_members_view
 from odradek.cli.usage import at_most_one, flag, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
-from odradek.client.group_descriptions import SHARE, GroupDescription
+from odradek.client.group_descriptions import SHARE, STREAMS, GroupDescription
 from odradek.client.leaders import Partition
 from odradek.client.share_offsets import delete_share_offsets, share_offsets
 from odradek.waiting.clock import SystemClock
@@ -229,11 +230,12 @@ def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """Print the groups; return the reasons for those that cannot be shown."""
     found, failures = consumers(admin.describe_groups(chosen_groups(admin, options)))
-    verbose, view = options["verbose"], members_view if options["members"] else state_view
+    verbose = options["verbose"]
     if options["members"] or options["state"] is not None:
         for group in found:
             tell(group)
-            show(options["as_json"], *view(group, verbose))
+            view = members_view if group.protocol_type != STREAMS else streams_members_view
+            show(options["as_json"], *(view if options["members"] else state_view)(group, verbose))
         return failures
     for group in found:
         if group.protocol_type == SHARE:

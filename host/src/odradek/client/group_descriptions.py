@@ -38,6 +38,20 @@ MEMBER_TYPES = {0: False, 1: True}
 VERSION = struct.Struct(">h")
 
 
+TasksByRole = Mapping[str, Mapping[str, Sequence[int]]]
+"""The partitions of tasks, by role (``active``, ``standby``, ``warmup``) and subtopology."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsRun:
+    """What a member of a streams group runs."""
+
+    process_id: str
+    tasks: TasksByRole
+    target: TasksByRole
+    """The tasks after the current rebalance."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberDescription:
     """One member of a group."""
@@ -54,6 +68,8 @@ class MemberDescription:
     """None in the classic protocol."""
     upgraded: bool | None = None
     """Whether the member uses the consumer protocol; None if the broker does not say."""
+    streams: StreamsRun | None = None
+    """Set for a member of a streams group. ``assignment`` has what its active tasks read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +87,8 @@ class GroupDescription:
     epoch: int | None = None
     """None in the classic protocol, as is ``assignment_epoch``."""
     assignment_epoch: int | None = None
+    topology_epoch: int | None = None
+    """None unless it is a streams group."""
 
 
 def describe_groups(cluster: Cluster, groups: Iterable[str]) -> dict[str, GroupDescription | RequestFailed]:
@@ -136,12 +154,19 @@ def by_streams_protocol(
         streams.StreamsGroupDescribeRequest(group_ids=groups)
     )
     return {
-        row.group_id: described_group(row, node, STREAMS, streams_members(row)) for row in response.groups
+        row.group_id: described_group(
+            row, node, STREAMS, streams_members(row), row.topology.epoch if row.topology else None
+        )
+        for row in response.groups
     }
 
 
 def described_group(
-    row: AssignedGroup, node: Node, protocol_type: str, members: Sequence[MemberDescription]
+    row: AssignedGroup,
+    node: Node,
+    protocol_type: str,
+    members: Sequence[MemberDescription],
+    topology_epoch: int | None = None,
 ) -> GroupDescription | RequestFailed:
     """Convert a group, or its error."""
     return failure(row.error_code, row.error_message, row.group_id) or GroupDescription(
@@ -153,6 +178,7 @@ def described_group(
         members=members,
         epoch=row.group_epoch,
         assignment_epoch=row.assignment_epoch,
+        topology_epoch=topology_epoch,
     )
 
 
@@ -200,9 +226,20 @@ def streams_members(row: streams.DescribedStreamsGroup) -> list[MemberDescriptio
             assignment=partitions_of_tasks(member.assignment, sources),
             target=partitions_of_tasks(member.target_assignment, sources),
             epoch=member.member_epoch,
+            streams=StreamsRun(
+                process_id=member.process_id,
+                tasks=tasks_by_role(member.assignment),
+                target=tasks_by_role(member.target_assignment),
+            ),
         )
         for member in row.members
     ]
+
+
+def tasks_by_role(tasks: streams.Tasks) -> TasksByRole:
+    """The tasks of a member."""
+    roles = {"active": tasks.active_tasks, "standby": tasks.standby_tasks, "warmup": tasks.warmup_tasks}
+    return {role: {each.subtopology_id: each.partitions for each in listed} for role, listed in roles.items()}
 
 
 def sources_of(row: streams.DescribedStreamsGroup) -> dict[str, list[str]]:

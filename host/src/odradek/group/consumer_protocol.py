@@ -15,11 +15,11 @@ from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_heartbeat import Client, check_request, check_subscription, heartbeat, leave
 from odradek.group.consumer_member import ConsumerMember
+from odradek.group.group import GroupType, not_of_type
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_member import JOIN_EPOCH
 from odradek.group.group_migration import check_upgrade, upgrade
 from odradek.group.member_sizes import topics_size
-from odradek.group.share_group import not_of_type
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -53,7 +53,9 @@ def answer_heartbeat(
     coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
-        return leave(group, request)
+        response = leave(group, request)
+        coordinator.group_changed(group)
+        return response
     check_subscription(request, coordinator.config)
     if not request.member_id:
         request.member_id = uuid_text(coordinator.random_uuid())
@@ -84,7 +86,7 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
     if group is None:
         coordinator.groups_limit.check()
     elif not isinstance(group, ClassicGroup):
-        raise not_of_type(request.group_id, "consumer")
+        raise not_of_type(request.group_id, GroupType.CONSUMER)
     fresh = coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
     if group is not None and not group.is_empty:
         check_upgrade(coordinator.config, group)
@@ -95,21 +97,26 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
 def no_consumer_group(group_id: str, member_epoch: int, *, is_known: bool) -> ApiError:
     """The refusal of a member whose group does not exist or uses the classic protocol, in Kafka's words."""
     if is_known:
-        message = f"Group {group_id} is not a consumer group."
-    elif member_epoch < JOIN_EPOCH:
+        return not_of_type(group_id, GroupType.CONSUMER)
+    if member_epoch < JOIN_EPOCH:
         message = f"Group {group_id} not found."
     else:
         message = f"Consumer group {group_id} not found."
     return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
-def assigned_topics(coordinator: GroupCoordinator, group_id: str) -> Iterator[set[bytes]]:
-    """The ids of the topics that each member of a consumer group reads or will read."""
+def assigned_topics(coordinator: GroupCoordinator, group_id: str) -> Iterator[set[str]]:
+    """The names of the topics that each member of a consumer group reads or will read."""
     group = coordinator.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         for member in list(group.members.values()):
-            target = group.target.of(member.member_id)
-            yield {topic_id for partitions in (member.assigned, target) for topic_id, _ in partitions}
+            yield topic_names(group.topics, (*member.assigned, *group.target.of(member.member_id)))
+
+
+def topic_names(topics: TopicView, partitions: Iterable[TopicPartition]) -> set[str]:
+    """The names of the topics of partitions. A deleted topic has none."""
+    names = map(topics.topic_name, {topic_id for topic_id, _ in partitions})
+    return {name for name in names if name is not None}
 
 
 DescribeMember = Callable[[], Member]
@@ -124,7 +131,7 @@ def describe(coordinator: GroupCoordinator, group_id: str) -> tuple[DescribedGro
     """
     group = coordinator.group(group_id)
     if not isinstance(group, ConsumerGroup):
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        raise not_of_type(group_id, GroupType.CONSUMER)
     described = DescribedGroup(
         group_id=group_id,
         group_state=group.state_name,

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
 PartitionCheck = Callable[[bytes, int], None]
 """Checks one partition (topic id, index) of a commit; raises `ApiError` to refuse it."""
 MEMBER_EPOCH_VERSION = 9
@@ -39,3 +42,8 @@ class Committer:
         """Whether this version of the request has the errors GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH."""
         first = TXN_MEMBER_EPOCH_VERSION if self.is_transactional else MEMBER_EPOCH_VERSION
         return self.api_version >= first
+
+
+def not_of_type(group_id: str, wanted: GroupType) -> ApiError:
+    """The refusal of a request for another type of group, in Kafka's words."""
+    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {wanted} group.")

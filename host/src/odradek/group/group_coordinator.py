@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from odradek.group.assigned_group import AssignedGroup, AssignedMember
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_rebalance import ClassicRebalance
@@ -20,18 +21,16 @@ from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GROUPS_KEY, GroupConfig
-from odradek.group.group_member import GroupMember
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
 from odradek.group.group_subscriptions import Compute
+from odradek.group.kept_group import KeptGroup, restore
 from odradek.group.member_sizes import GroupTotals
-from odradek.group.modern_group import ModernGroup
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.outbox import Outbox
 from odradek.group.share_config import ShareGroupConfig
 from odradek.group.share_group import ShareGroup
-from odradek.group.share_member import ShareMember
 from odradek.group.share_states import ShareStates
 from odradek.group.streams_group import StreamsGroup
 from odradek.group.topic_view import TopicView
@@ -89,8 +88,15 @@ class GroupCoordinator:
             self.replace(self.restored(row))
         self.shares = ShareStates(self.store.shares, self.groups, self.topics)
         self.shares.restore()
+        restore(self.store, self.groups)
         total = OffsetTotal(self.config.max_offsets, self.config.max_offsets_metadata, clock)
         self.offsets = GroupOffsets(self.store, self.make_simple_group, total=total)
+
+    def start(self) -> None:
+        """Begin to wait for the members of before a restart: from now on they can reach the host."""
+        for group in list(self.groups.values()):
+            if isinstance(group, KeptGroup):
+                group.start()
 
     @property
     def limits(self) -> list[StateLimit]:
@@ -104,7 +110,7 @@ class GroupCoordinator:
             offsets.metadata_limit,
         ]
 
-    def session_ended(self, member: ClassicMember | ShareMember | GroupMember[Any]) -> None:
+    def session_ended(self, member: ClassicMember | AssignedMember) -> None:
         """A member was silent for too long, and is removed."""
         self.expelled(member.client_id, member.client_host)
 
@@ -115,16 +121,14 @@ class GroupCoordinator:
                 yield member.client_id, member.client_host
 
     def restored(self, row: GroupRow) -> Group:
-        """A group after a restart, which is empty."""
+        """A group after a restart, without members."""
         group_id, group_type, protocol_type, generation, empty_since_ms = row
         if group_type == GroupType.SHARE:
             return self.share_group(group_id, generation)
         if group_type == GroupType.CONSUMER:
             return self.consumer_group(group_id, generation, empty_since_ms)
         if group_type == GroupType.STREAMS:
-            group = self.streams_group(group_id, generation, empty_since_ms)
-            group.await_members()
-            return group
+            return self.streams_group(group_id, generation, empty_since_ms)
         if protocol_type and empty_since_ms is None:
             empty_since_ms = self.clock.now_ms()  # its members were lost with the last run
         return ClassicGroup(
@@ -140,21 +144,13 @@ class GroupCoordinator:
             generation=generation,
             empty_since_ms=empty_since_ms,
             all_classic=self.downgrade,
+            compute=self.compute,
             **self.of_each_group(group_id),
         )
 
     def share_group(self, group_id: str, generation: int = 0) -> ShareGroup:
         """Create a share group, empty and not registered."""
-        return ShareGroup(
-            group_id,
-            config=self.own_configs.get(group_id, self.config),
-            clock=self.clock,
-            timer=self.timer,
-            topics=self.topics,
-            generation=generation,
-            changed=self.save_if_possible,
-            expelled=self.session_ended,
-        )
+        return ShareGroup(group_id, generation=generation, **self.of_each_group(group_id))
 
     def share_config(self, group_id: str) -> ShareGroupConfig:
         """The settings of a share group, also of one that does not exist."""
@@ -165,7 +161,11 @@ class GroupCoordinator:
     ) -> StreamsGroup:
         """Create a streams group, empty and not registered."""
         return StreamsGroup(
-            group_id, generation=generation, empty_since_ms=empty_since_ms, **self.of_each_group(group_id)
+            group_id,
+            generation=generation,
+            empty_since_ms=empty_since_ms,
+            compute=self.compute,
+            **self.of_each_group(group_id),
         )
 
     def of_each_group(self, group_id: str) -> dict[str, Any]:
@@ -175,9 +175,8 @@ class GroupCoordinator:
             "clock": self.clock,
             "timer": self.timer,
             "topics": self.topics,
-            "emptied": self.group_emptied,
+            "changed": self.group_changed,
             "expelled": self.session_ended,
-            "compute": self.compute,
         }
 
     def configure(self, group_id: str, properties: Mapping[str, str]) -> None:
@@ -187,17 +186,28 @@ class GroupCoordinator:
         if properties:
             self.own_configs[group_id] = config
         group = self.groups.get(group_id)
-        if isinstance(group, ModernGroup | ShareGroup):
+        if isinstance(group, AssignedGroup):
             group.config = config
 
     def use_config(self, config: GroupConfig) -> None:
         """Use other settings for all groups, those with own ones included."""
         self.config = config
         for group in self.groups.values():
-            if isinstance(group, ModernGroup | ShareGroup):
+            if isinstance(group, AssignedGroup):
                 group.config = config
 
-    def adopt(self, group: ConsumerGroup | StreamsGroup) -> None:
+    def keep(self, group: ShareGroup | StreamsGroup) -> None:
+        """Store what a request has changed of a group; register it if it is new.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored. A new group is not registered.
+        """
+        if self.groups.get(group.group_id) is not group:
+            self.adopt(group)
+        elif group.is_unsaved:
+            self.save(group)
+
+    def adopt(self, group: ConsumerGroup | ShareGroup | StreamsGroup) -> None:
         """Register a new group to which the host assigns, which may replace a classic one and have its
         members.
 
@@ -264,10 +274,8 @@ class GroupCoordinator:
         group.sizes.attach(self.totals)
 
     def save(self, group: Group) -> None:
-        """Store the part of a group that survives a restart: its type, its generation and when it became
-        empty, and the members of a share group.
-
-        Other members do not survive: they get UNKNOWN_MEMBER_ID and join again.
+        """Store the part of a group that survives a restart: its type, its generation, when it became empty,
+        and what a `KeptGroup` keeps. Other members get UNKNOWN_MEMBER_ID and join again.
         """
         row = (
             group.group_id,
@@ -276,13 +284,12 @@ class GroupCoordinator:
             group.generation,
             group.empty_since_ms,
         )
-        if not isinstance(group, ShareGroup):
+        if not isinstance(group, KeptGroup):
             self.store.put_group(row)
             return
-        with self.store.transaction():
-            self.store.put_group(row)
-            self.store.shares.put_share_group((group.group_id, group.assignment_epoch), *group.changes())
-        group.unsaved.clear()
+        is_same = group.epochs == group.saved_epochs
+        self.store.put_group(row, None if is_same else group.stored(), *group.changes())
+        group.saved()
 
     def classic_group_changed(self, group: ClassicGroup) -> None:
         """Store a new generation, or forget a group that never had a member or offsets."""
@@ -292,15 +299,16 @@ class GroupCoordinator:
             return
         self.save_if_possible(group)
 
-    def group_emptied(self, group: ConsumerGroup | StreamsGroup) -> None:
-        """Store when a group became empty, if it is still registered."""
-        if self.groups.get(group.group_id) is group:
-            self.save_if_possible(group)
+    def group_changed(self, group: AssignedGroup[Any]) -> None:
+        """Store a group that has changed, if that is possible and it is still registered."""
+        known = self.groups.get(group.group_id)
+        if known is not None and known is group:
+            self.save_if_possible(known)
 
     def save_if_possible(self, group: Group) -> None:
         """Store a changed group, or log why it cannot be stored. Its members continue in either case.
 
-        A restart would only lose the latest generation, or the time when the group became empty.
+        A restart before the next change would bring back what was stored last.
         """
         try:
             self.save(group)

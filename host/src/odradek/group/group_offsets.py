@@ -25,6 +25,10 @@ PendingKey = tuple[int, OffsetKey]
 """A producer id and an `OffsetKey`."""
 GroupRow = tuple[str, str, str, int, int | None]
 """Group, type, protocol type, generation, empty since (or None)."""
+GroupStateRow = tuple[str, str]
+"""Group, and its state as JSON."""
+MemberRow = tuple[str, str, str]
+"""Group, member, and the state of the member as JSON."""
 
 
 class OffsetStore(Protocol):
@@ -46,6 +50,12 @@ class OffsetStore(Protocol):
     def groups(self) -> Iterable[GroupRow]:
         """All groups."""
 
+    def group_states(self) -> Iterable[GroupStateRow]:
+        """What is stored of groups that are kept with their members."""
+
+    def group_members(self) -> Iterable[MemberRow]:
+        """The members of these groups."""
+
     def put_offsets(self, rows: Iterable[OffsetRow], superseded: Iterable[PendingKey] = ()) -> None:
         """Set committed offsets and delete the pending offsets that they supersede."""
 
@@ -63,11 +73,17 @@ class OffsetStore(Protocol):
     def delete_topics(self, topic_ids: Sequence[bytes]) -> None:
         """Delete all offsets of topics, pending ones too."""
 
-    def put_group(self, row: GroupRow) -> None:
-        """Set one group."""
+    def put_group(
+        self,
+        row: GroupRow,
+        state: str | None = None,
+        members: Iterable[MemberRow] = (),
+        gone: Iterable[str] = (),
+    ) -> None:
+        """Set one group and the members that have changed, and delete those that have left."""
 
     def delete_group(self, group_id: str) -> None:
-        """Delete a group with all its offsets, and what it has as a share group."""
+        """Delete a group with its members, all its offsets and the delivery states of a share group."""
 
 
 def offset_row(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> OffsetRow:

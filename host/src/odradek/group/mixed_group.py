@@ -117,7 +117,7 @@ class MixedJoin(Join):
         """Remove the member if it does not fetch its assignment in time."""
         assert member.classic is not None
         deadline_ms = self.group.clock.monotonic_ms() + max(member.rebalance_timeout_ms, 0)
-        member.classic.sync = self.group.timer.schedule(deadline_ms, partial(self.group.remove, member))
+        member.classic.sync = self.group.timer.schedule(deadline_ms, partial(self.group.expel, member))
         self.group.restart_session(member)
 
 
@@ -203,7 +203,7 @@ def rejoin(group: ConsumerGroup, member: ConsumerMember, membership: ClassicMemb
     """Make the member join again, and remove it if it does not do so in time."""
     if membership.join is None:
         deadline_ms = group.clock.monotonic_ms() + max(member.rebalance_timeout_ms, 0)
-        membership.join = group.timer.schedule(deadline_ms, partial(group.remove, member))
+        membership.join = group.timer.schedule(deadline_ms, partial(group.expel, member))
     return ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
@@ -220,7 +220,7 @@ def leave(group: ConsumerGroup, request: LeaveGroupRequest) -> list[MemberRespon
             code = error.code
         answers.append(answer(identity, code))
     if leaving:
-        group.remove(*leaving.values())
+        group.expel(*leaving.values())
     return answers
 
 

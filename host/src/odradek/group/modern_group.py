@@ -9,20 +9,17 @@ the member has reached. `consumer_heartbeat` and `streams_heartbeat` advance the
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from abc import abstractmethod
+from collections.abc import Generator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from odradek.group.group import MEMBER_EPOCH_VERSION, Committer, GroupType, PartitionCheck
-from odradek.group.group_config import GroupConfig
+from odradek.group.assigned_group import AssignedGroup
+from odradek.group.group import MEMBER_EPOCH_VERSION, Committer, PartitionCheck
 from odradek.group.group_member import STATIC_LEAVE_EPOCH, GroupMember, H, MemberState
 from odradek.group.group_subscriptions import Compute
-from odradek.group.member_sizes import MemberSizes
 from odradek.group.target_assignment import TargetAssignment
-from odradek.group.topic_view import TopicView
-from odradek.waiting.clock import Clock, Timer
 from odradek.waiting.deferred import Deferred
 from odradek.waiting.steps import result_of
 from odradek.wire.api_error import ApiError
@@ -30,55 +27,30 @@ from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger(__name__)
 
-FIRST_EPOCH = 1
-
 M = TypeVar("M", bound=GroupMember[Any])
 """The members."""
 
 
-class ModernGroup(ABC, Generic[M, H]):
+class ModernGroup(AssignedGroup[M], Generic[M, H]):
     """One group.
 
-    Invariants: the assignment epoch never exceeds the group epoch; each static member's instance id maps to
-    its current member id.
+    Invariant, besides that of `AssignedGroup`: the assignment epoch never exceeds the group epoch.
     """
-
-    group_type: GroupType
-    protocol_type: str
 
     def __init__(
         self,
         group_id: str,
         *,
-        config: GroupConfig,
-        clock: Clock,
-        timer: Timer,
-        topics: TopicView,
-        generation: int = FIRST_EPOCH,
         empty_since_ms: int | None = None,
-        emptied: Callable[[Any], None] | None = None,
-        expelled: Callable[[M], None] | None = None,
         compute: Compute = result_of,
+        **common: Any,
     ) -> None:
-        self.group_id = group_id
-        self.config = config
-        self.clock = clock
-        self.timer = timer
-        self.topics = topics
-        self.group_epoch = max(generation, FIRST_EPOCH)
+        super().__init__(group_id, **common)
         self.empty_since_ms = empty_since_ms
-        self.members: dict[str, M] = {}
-        self.sizes = MemberSizes()
-        self.static_members: dict[str, str] = {}
-        """Member ids by instance id."""
         self.target: TargetAssignment[H] = TargetAssignment(self.group_epoch)
         self.computed_ms: int | None = None
         """When the target was last computed."""
         self.compute = compute
-        self.expelled = expelled
-        """Called with a member whose session has ended."""
-        self.emptied = emptied
-        """Called when the last member has left."""
 
     @property
     def state_name(self) -> str:
@@ -90,14 +62,6 @@ class ModernGroup(ABC, Generic[M, H]):
         if all(member.is_reconciled_to(self.target.epoch) for member in self.members.values()):
             return "Stable"
         return "Reconciling"
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    @property
-    def generation(self) -> int:
-        return self.group_epoch
 
     @property
     @abstractmethod
@@ -113,10 +77,6 @@ class ModernGroup(ABC, Generic[M, H]):
     @abstractmethod
     def assignment_interval_ms(self) -> int:
         """Shortest time between two targets."""
-
-    @abstractmethod
-    def session_timeout_ms(self, member: M) -> int:
-        """How long a member may be silent."""
 
     @abstractmethod
     def new_member(self, member_id: str) -> M:
@@ -146,19 +106,6 @@ class ModernGroup(ABC, Generic[M, H]):
             ApiError: STALE_MEMBER_EPOCH.
         """
 
-    def member(self, member_id: str) -> M:
-        """The member with this id.
-
-        Raises:
-            ApiError: UNKNOWN_MEMBER_ID.
-        """
-        member = self.members.get(member_id)
-        if member is None:
-            raise ApiError(
-                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
-            )
-        return member
-
     def static_member(self, instance_id: str) -> M | None:
         """The member with this instance id, or None."""
         member_id = self.static_members.get(instance_id)
@@ -168,6 +115,7 @@ class ModernGroup(ABC, Generic[M, H]):
         """Add a new member, which holds nothing, or give a known member another instance id."""
         is_new = member.member_id not in self.members
         self.members[member.member_id] = member
+        self.touch(member.member_id)
         self.measure(member)
         self.forget_instance(member)
         member.instance_id = instance_id
@@ -176,11 +124,6 @@ class ModernGroup(ABC, Generic[M, H]):
         self.empty_since_ms = None
         if is_new:
             self.note("member joined", member=member.member_id)
-
-    def note(self, event: str, **about: object) -> None:
-        """Log an event at debug."""
-        extra = {"group": self.group_id, "epoch": self.group_epoch, "members": len(self.members)}
-        log.debug(event, extra=extra | about)
 
     def measure(self, member: M) -> None:
         """Count the present size of a member."""
@@ -200,6 +143,7 @@ class ModernGroup(ABC, Generic[M, H]):
         member = self.successor(old, member_id)
         old.stop_timers()
         del self.members[old.member_id]
+        self.touch(old.member_id)
         self.sizes.drop(old.member_id)
         self.forget_instance(old)
         self.add(member, old.instance_id)
@@ -207,21 +151,20 @@ class ModernGroup(ABC, Generic[M, H]):
         return member
 
     def remove(self, *members: M) -> None:
-        """Remove members: what they held is free, and the target must be computed again."""
         for member in members:
             self.drop(member)
         self.group_epoch += 1
         if not self.members:
             self.target.stop_computing()
+            self.target.epoch = self.group_epoch
             self.computed_ms = None  # who joins next is assigned to at once, as from Kafka
             self.empty_since_ms = self.clock.now_ms()
-            if self.emptied is not None:
-                self.emptied(self)
 
     def drop(self, member: M) -> None:
         """Forget a member and free what it holds."""
         member.stop_timers()
         del self.members[member.member_id]
+        self.touch(member.member_id)
         self.sizes.drop(member.member_id)
         self.forget_instance(member)
         self.target.by_member.pop(member.member_id, None)
@@ -238,6 +181,7 @@ class ModernGroup(ABC, Generic[M, H]):
         self.measure(member)
         member.previous_member_epoch = member.member_epoch
         member.member_epoch = STATIC_LEAVE_EPOCH
+        self.touch(member.member_id)
 
     def update_target(self) -> None:
         """Compute the target of the current group epoch, unless the last one was computed too recently."""
@@ -266,34 +210,15 @@ class ModernGroup(ABC, Generic[M, H]):
             if epoch != self.group_epoch or self.target.renamed:
                 targets = self.valid(targets)
             self.install_target(epoch, targets)
+            self.changed(self)
 
     def install_target(self, epoch: int, targets: Mapping[str, AbstractSet[H]]) -> None:
         """Begin to move the members to a target."""
+        for member_id in self.members:
+            if targets.get(member_id, frozenset()) != self.target.of(member_id):
+                self.touch(member_id)
         self.target.install(epoch, targets)
         self.note("assignment computed", assignor=self.assignor_name)
-
-    def start_sessions(self) -> None:
-        """Start the session timers of members that have none."""
-        for member in self.members.values():
-            if member.session is None:
-                self.restart_session(member)
-
-    def restart_session(self, member: M) -> None:
-        """Restart the session timer of a member, because it has sent a request."""
-        deadline_ms = self.clock.monotonic_ms() + self.session_timeout_ms(member)
-        if member.session is not None and member.session.deadline_ms <= deadline_ms:
-            member.session.postpone(deadline_ms)
-            return
-        if member.session is not None:
-            member.session.cancel()
-        member.session = self.timer.schedule(deadline_ms, partial(self.end_session, member))
-
-    def end_session(self, member: M) -> None:
-        """Remove a member that was silent for too long."""
-        self.note("session ended", member=member.member_id)
-        self.remove(member)
-        if self.expelled is not None:
-            self.expelled(member)
 
     def restart_rebalance(self, member: M) -> None:
         """If a member must give something up, start its rebalance timeout; at its end the member is
@@ -309,7 +234,7 @@ class ModernGroup(ABC, Generic[M, H]):
         """Remove a member whose rebalance timeout has ended, unless it has advanced to another epoch."""
         member.rebalance = None
         if member.member_epoch == member_epoch:
-            self.remove(member)
+            self.expel(member)
 
     def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
         """See `Group`. A commit with an older epoch is valid for partitions that the member has had since
@@ -348,25 +273,9 @@ class ModernGroup(ABC, Generic[M, H]):
         if member_epoch != member.member_epoch:
             raise stale(member_epoch, member)
 
-    def validate_delete(self) -> None:
-        """See `Group`."""
-        if self.members:
-            raise ApiError(ErrorCode.NON_EMPTY_GROUP, f"Group {self.group_id} is not empty.")
-
-    @abstractmethod
-    def is_subscribed_to(self, topic: str) -> bool:
-        """See `Group`."""
-
-    @abstractmethod
-    def topics_changed(self) -> None:
-        """See `Group`. The next heartbeat of any member takes in the change."""
-
     def close(self) -> None:
-        """See `Group`."""
         self.target.stop_computing()
-        self.sizes.detach()
-        for member in self.members.values():
-            member.stop_timers()
+        super().close()
 
 
 def stale(member_epoch: int, member: GroupMember[Any]) -> ApiError:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from odradek.group.consumer_heartbeat import Client
-from odradek.group.consumer_protocol import described_assignment
+from odradek.group.consumer_protocol import described_assignment, topic_names
+from odradek.group.group import GroupType, not_of_type
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_member import JOIN_EPOCH
 from odradek.group.member_sizes import topics_size
-from odradek.group.share_group import ShareGroup, not_of_type
+from odradek.group.share_group import ShareGroup
 from odradek.group.share_heartbeat import check_request, heartbeat, leave
 from odradek.group.share_member import ShareMember
 from odradek.wire.api_error import ApiError
@@ -44,27 +45,9 @@ def answer_heartbeat(
             size = topics_size(request.subscribed_topic_names, None)
             coordinator.totals.check(group.sizes, (request.member_id,), size)
         response = heartbeat(group, request, client)
-    store(coordinator, group)
+    coordinator.keep(group)
     coordinator.shares.make(group, group.unknown())
     return response
-
-
-def store(coordinator: GroupCoordinator, group: ShareGroup) -> None:
-    """Store what has changed of a group; register it if it is new.
-
-    Raises:
-        ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored. A new group is not registered.
-    """
-    is_new = coordinator.groups.get(group.group_id) is not group
-    try:
-        if group.unsaved:
-            coordinator.save(group)
-    except ApiError:
-        if is_new:
-            group.close()
-        raise
-    if is_new:
-        coordinator.replace(group)
 
 
 def group_for(coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest) -> ShareGroup:
@@ -81,7 +64,7 @@ def group_for(coordinator: GroupCoordinator, request: ShareGroupHeartbeatRequest
         coordinator.groups_limit.check()
         return coordinator.share_group(request.group_id)
     if not isinstance(group, ShareGroup):
-        raise not_of_type(request.group_id, "share")
+        raise not_of_type(request.group_id, GroupType.SHARE)
     return group
 
 
@@ -93,16 +76,16 @@ def share_group(coordinator: GroupCoordinator, group_id: str) -> ShareGroup:
     """
     group = coordinator.group(group_id)
     if not isinstance(group, ShareGroup):
-        raise not_of_type(group_id, "share")
+        raise not_of_type(group_id, GroupType.SHARE)
     return group
 
 
-def assigned_topics(coordinator: GroupCoordinator, group_id: str) -> Iterator[set[bytes]]:
-    """The ids of the topics that each member of a share group reads."""
+def assigned_topics(coordinator: GroupCoordinator, group_id: str) -> Iterator[set[str]]:
+    """The names of the topics that each member of a share group reads."""
     group = coordinator.groups.get(group_id)
     if isinstance(group, ShareGroup):
         for member in list(group.members.values()):
-            yield {topic_id for topic_id, _ in member.assigned}
+            yield topic_names(group.topics, member.assigned)
 
 
 def describe(

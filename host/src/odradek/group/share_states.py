@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.share_group import ShareGroup
-from odradek.group.share_member import ShareMember
 from odradek.group.share_store import UNINITIALIZED, SharePartitionRow, ShareStore
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
@@ -36,21 +35,16 @@ class ShareStates:
         return (group for group in self.groups.values() if isinstance(group, ShareGroup))
 
     def restore(self) -> None:
-        """Give the groups after a restart their members and delivery states.
+        """Give the groups after a restart their delivery states.
 
         Raises:
-            ValueError: A member cannot be read, or its group is missing.
+            ValueError: Their group is missing.
         """
         groups = {group.group_id: group for group in self.share_groups()}
-        try:
-            for group_id, assignment_epoch in self.store.share_groups():
-                groups[group_id].assignment_epoch = assignment_epoch
-            for group_id, topic_id, index, *_ in self.store.share_partitions():
-                groups[group_id].learn([(topic_id, index)])
-            for group_id, member_id, state in self.store.share_members():
-                groups[group_id].restore(ShareMember.restored(member_id, state))
-        except KeyError as error:
-            raise ValueError(f"there is no share group {error}") from None
+        for group_id, topic_id, index, *_ in self.store.share_partitions():
+            if group_id not in groups:
+                raise ValueError(f"there is no share group {group_id!r}")
+            groups[group_id].learn([(topic_id, index)])
 
     def make(self, group: ShareGroup, partitions: Sequence[TopicPartition]) -> None:
         """Let a group begin to read partitions. Its next heartbeats assign them.

@@ -1,4 +1,4 @@
-"""What share groups need of their store."""
+"""What share groups need of their store, besides what all groups have."""
 
 from __future__ import annotations
 
@@ -10,22 +10,12 @@ SharePartitionKey = tuple[str, bytes, int]
 SharePartitionRow = tuple[str, bytes, int, int, int, bytes]
 """Group, topic id, partition, start offset (-1 if nothing was delivered yet), how many records from there on
 are done, and their states."""
-ShareGroupRow = tuple[str, int]
-"""Group, assignment epoch."""
-ShareMemberRow = tuple[str, str, str]
-"""Group, member, and the state of the member as JSON."""
 UNINITIALIZED = -1
 """The start offset of a partition that nothing was delivered of."""
 
 
 class ShareStore(Protocol):
-    """Durable storage of share groups. Each call is one transaction."""
-
-    def share_groups(self) -> Iterable[ShareGroupRow]:
-        """All groups."""
-
-    def share_members(self) -> Iterable[ShareMemberRow]:
-        """The members of all groups."""
+    """Durable storage of delivery states. Each call is one transaction."""
 
     def share_partitions(self) -> Iterable[SharePartitionRow]:
         """The delivery states of all groups."""
@@ -38,11 +28,6 @@ class ShareStore(Protocol):
 
     def delete_share_partitions(self, keys: Iterable[SharePartitionKey]) -> None:
         """Delete delivery states."""
-
-    def put_share_group(
-        self, row: ShareGroupRow, members: Iterable[ShareMemberRow], gone: Iterable[str] = ()
-    ) -> None:
-        """Set a group and the members that have changed, and delete those that have left."""
 
     def delete_share_topics(self, topic_ids: Sequence[bytes]) -> None:
         """Delete the delivery states of topics."""

@@ -5,11 +5,15 @@ After org.apache.kafka.coordinator.group.streams.StreamsGroup.
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Generator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 from odradek.group.group import GroupType
+from odradek.group.kept_group import KeptGroup
 from odradek.group.member_sizes import PARTITION_BYTES
 from odradek.group.modern_group import ModernGroup, stale
 from odradek.group.sticky_assignor import StreamsMemberSpec, StreamsSpec, TaskTargets, sticky_assignor
@@ -21,18 +25,21 @@ from odradek.group.streams_topics import (
     source_names,
     topology_size,
 )
-from odradek.group.task import Role, Task
+from odradek.group.task import Role, Task, stored_tasks, tasks_of_stored
 from odradek.waiting.clock import TimerTask
 from odradek.wire.api_error import ApiError
+from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.streams_group_heartbeat import Topology
+from odradek.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Topology
 
 STREAMS_PROTOCOL_TYPE = "streams"
 OFFSET_BYTES = 100
 """Memory of one offset that a member reports."""
+STORED_VERSION: Final = 1
+"""The version of the heartbeat that carries the stored topology."""
 
 
-class StreamsGroup(ModernGroup[StreamsMember, Task]):
+class StreamsGroup(ModernGroup[StreamsMember, Task], KeptGroup[StreamsMember]):
     """One streams group."""
 
     group_type = GroupType.STREAMS
@@ -54,9 +61,6 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
         """The member that asked all others to shut down."""
         self.endpoint_epoch = -1
         """Counts changes of the tasks of members with endpoints."""
-
-        self.return_until_ms = 0
-        """Until when the members of the last run may come back."""
         self.creating: set[str] = set()
         """Internal topics that are being created."""
         self.failed_topics: dict[str, tuple[str, int]] = {}
@@ -66,6 +70,10 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
         """Why internal topics could not be created, as long as that is told."""
         self.failed_topics = {name: each for name, each in self.failed_topics.items() if each[1] > now_ms}
         return {name: why for name, (why, _) in self.failed_topics.items()}
+
+    @property
+    def epochs(self) -> tuple[int, int]:
+        return self.group_epoch, self.target.epoch
 
     @property
     def is_fresh(self) -> bool:
@@ -118,6 +126,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
         self.initial_delay = None
         if self.members:
             self.update_target()
+            self.changed(self)
 
     def remove(self, *members: StreamsMember) -> None:
         super().remove(*members)
@@ -141,13 +150,16 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
         elif topology.epoch >= self.topology.epoch and not is_same(topology, self.topology):
             raise ApiError(ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet.")
 
+    def use_topology(self, topology: Topology) -> None:
+        self.topology = topology
+        self.sizes.change(0, topology_size(topology))
+
     def configure(self, topology: Topology | None) -> bool:
         """Take in the topology of a member, if the group has none, and changes of topics; return whether the
         group needs a new assignment.
         """
         if self.topology is None and topology is not None:
-            self.topology = topology
-            self.sizes.change(0, topology_size(topology))
+            self.use_topology(topology)
         standbys, self.standbys = self.standbys, self.config.streams.num_standby_replicas
         changed = standbys != self.standbys
         if self.topology is None or not self.topics_stale:
@@ -215,18 +227,53 @@ class StreamsGroup(ModernGroup[StreamsMember, Task]):
                 return
         raise stale(member_epoch, member)
 
-    def await_members(self) -> None:
-        """Let the members of the last run come back: the group was restored, and they were not."""
-        self.return_until_ms = self.clock.monotonic_ms() + self.config.streams.session_timeout_ms
+    # -- what is stored
 
-    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """See `Group`. Kafka Streams ends on UNKNOWN_MEMBER_ID here, so a member that has not come back yet
-        after a restart is told to ask again; its next heartbeat makes it join.
-        """
-        known = member_id is None or member_id in self.members
-        if not known and self.clock.monotonic_ms() < self.return_until_ms:
-            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        super().validate_offset_fetch(member_id, member_epoch)
+    def stored(self) -> str:
+        carrier = StreamsGroupHeartbeatRequest(topology=self.topology)
+        return json.dumps(
+            {
+                "assignment_epoch": self.target.epoch,
+                "topology": base64.b64encode(encode(carrier, STORED_VERSION)).decode(),
+                "topics": {
+                    name: [None if topic_id is None else topic_id.hex(), count]
+                    for name, (topic_id, count) in self.topics_seen.items()
+                },
+                "standbys": self.standbys,
+            }
+        )
+
+    def restore(self, state: str) -> None:
+        found = json.loads(state)
+        self.target.epoch, self.standbys = found["assignment_epoch"], found["standbys"]
+        self.topics_seen = {
+            name: (None if topic_id is None else bytes.fromhex(topic_id), count)
+            for name, (topic_id, count) in found["topics"].items()
+        }
+        carrier = base64.b64decode(found["topology"])
+        topology = decode(StreamsGroupHeartbeatRequest, STORED_VERSION, carrier).topology
+        if topology is not None:
+            self.use_topology(topology)
+            with suppress(ApiError):  # the next heartbeat tells its member
+                self.configured = configured(topology, self.topics.partition_count)
+
+    def stored_member(self, member: StreamsMember) -> str:
+        return json.dumps(member.stored() | {"target": stored_tasks(self.target.of(member.member_id))})
+
+    def restore_member(self, member_id: str, state: str) -> None:
+        found = json.loads(state)
+        member = StreamsMember.restored(member_id, found)
+        self.members[member_id] = member
+        self.measure(member)
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member_id
+        self.target.by_member[member_id] = tasks_of_stored(found["target"])
+
+    def start(self) -> None:
+        for member in self.members.values():
+            if member.session is None:
+                self.restart_rebalance(member)
+        super().start()
 
     def is_subscribed_to(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)

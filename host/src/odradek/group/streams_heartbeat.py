@@ -120,8 +120,8 @@ def heartbeat(
         group.group_epoch += 1
     statuses = [*stale_topology(group, member), *delayed(group)]
     group.update_target()
-    step(group, member, owned)
-    if request.shutdown_application:
+    step(group, member, changed, owned)
+    if request.shutdown_application and group.shutdown_member is None:
         group.shutdown_member = member.member_id
     response = StreamsGroupHeartbeatResponse(
         member_id=member.member_id,
@@ -143,11 +143,21 @@ def heartbeat(
     return response
 
 
-def step(group: StreamsGroup, member: StreamsMember, owned: AbstractSet[Task] | None) -> None:
-    """Move a member towards the newest target, and restart its timers."""
-    pending, progress = member.pending_revocation, (member.state, member.member_epoch)
+def step(group: StreamsGroup, member: StreamsMember, changed: bool, owned: AbstractSet[Task] | None) -> None:
+    """Move a member towards the newest target, and restart its timers.
+
+    Args:
+        group: The member's.
+        member: The member.
+        changed: Whether it has said something new about itself.
+        owned: See `owned_tasks`.
+    """
+    assigned, pending = member.assigned, member.pending_revocation
+    progress = (member.state, member.member_epoch)
     reconcile(group, member, owned)
     group.measure(member)
+    if changed or member.assigned is not assigned or member.pending_revocation is not pending:
+        group.touch(member.member_id)
     if member.pending_revocation is not pending or (member.state, member.member_epoch) != progress:
         # The member has progressed, or has more to give up: its time starts again.
         group.restart_rebalance(member)

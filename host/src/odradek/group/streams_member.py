@@ -5,11 +5,12 @@ After org.apache.kafka.coordinator.group.streams.StreamsGroupMember.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from odradek.group.group_member import GroupMember
-from odradek.group.task import Task, TaskId
+from odradek.group.group_member import GroupMember, MemberState
+from odradek.group.task import Role, Task, TaskId
 from odradek.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, TaskOffset
 
 
@@ -72,11 +73,54 @@ class StreamsMember(GroupMember[Task]):
         """Whether the member has a task, or has not given it up yet."""
         return task in self.assigned or task in self.pending_revocation
 
+    def stored(self) -> dict[str, object]:
+        """What is stored of the member, for JSON: as in Kafka, not how far its state is. It says so again."""
+        return {
+            "instance_id": self.instance_id,
+            "rack_id": self.rack_id,
+            "client_id": self.client_id,
+            "client_host": self.client_host,
+            "rebalance_timeout_ms": self.rebalance_timeout_ms,
+            "process_id": self.process_id,
+            "topology_epoch": self.topology_epoch,
+            "user_endpoint": self.user_endpoint,
+            "client_tags": self.client_tags,
+            "epoch": self.member_epoch,
+            "previous_epoch": self.previous_member_epoch,
+            "state": self.state.value,
+            "assigned": stored_holding(self.assigned),
+            "pending": stored_holding(self.pending_revocation),
+        }
+
+    @classmethod
+    def restored(cls, member_id: str, found: Mapping[str, Any]) -> StreamsMember:
+        """The member from its stored form. Raises as `odradek.group.kept_group.readable` expects."""
+        endpoint = found["user_endpoint"]
+        return cls(
+            member_id=member_id,
+            instance_id=found["instance_id"],
+            rack_id=found["rack_id"],
+            client_id=found["client_id"],
+            client_host=found["client_host"],
+            rebalance_timeout_ms=found["rebalance_timeout_ms"],
+            process_id=found["process_id"],
+            topology_epoch=found["topology_epoch"],
+            user_endpoint=None if endpoint is None else (endpoint[0], endpoint[1]),
+            client_tags=found["client_tags"],
+            member_epoch=found["epoch"],
+            previous_member_epoch=found["previous_epoch"],
+            state=MemberState(found["state"]),
+            assigned=holding_of_stored(found["assigned"]),
+            pending_revocation=holding_of_stored(found["pending"]),
+        )
+
     def successor(self, member_id: str) -> StreamsMember:
         """The same static member under another id, without timers. The caller transfers the instance id."""
         return StreamsMember(
             member_id=member_id,
             rack_id=self.rack_id,
+            client_id=self.client_id,
+            client_host=self.client_host,
             rebalance_timeout_ms=self.rebalance_timeout_ms,
             process_id=self.process_id,
             topology_epoch=self.topology_epoch,
@@ -91,3 +135,12 @@ class StreamsMember(GroupMember[Task]):
 def offsets_by_task(offsets: list[TaskOffset]) -> dict[TaskId, int]:
     """The offsets of a request by task."""
     return {(each.subtopology_id, each.partition): each.offset for each in offsets}
+
+
+def stored_holding(tasks: Mapping[Task, int]) -> list[list[str | int]]:
+    """The stored form of tasks, each with the epoch since which the member has it."""
+    return [[task.subtopology_id, task.partition, task.role, since] for task, since in sorted(tasks.items())]
+
+
+def holding_of_stored(stored: Iterable[tuple[str, int, str, int]]) -> dict[Task, int]:
+    return {Task(subtopology, index, Role(role)): since for subtopology, index, role, since in stored}

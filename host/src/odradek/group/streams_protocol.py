@@ -6,17 +6,18 @@ GROUP_ID_NOT_FOUND.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.consumer_heartbeat import Client
+from odradek.group.group import GroupType, not_of_type
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_member import JOIN_EPOCH
 from odradek.group.streams_group import StreamsGroup
 from odradek.group.streams_heartbeat import check_request, heartbeat, leave, listed
 from odradek.group.streams_member import StreamsMember
-from odradek.group.streams_topics import topology_size
+from odradek.group.streams_topics import required_topics, topology_size
 from odradek.group.task import Role, Task, TaskId
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -27,6 +28,7 @@ from odradek.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponse,
     TaskOffset,
     TopicInfo,
+    Topology,
     UserEndpoint,
 )
 
@@ -34,24 +36,26 @@ from odradek.wire.messages.streams_group_heartbeat import (
 def answer_heartbeat(
     coordinator: GroupCoordinator, request: StreamsGroupHeartbeatRequest, client: Client
 ) -> StreamsGroupHeartbeatResponse:
-    """Let a member join, stay or leave.
+    """Let a member join, stay or leave; what has changed is stored when this returns.
 
     Raises:
         ApiError: The request was refused; see `check_request`, `group_for`, `heartbeat` and `leave`.
+            COORDINATOR_NOT_AVAILABLE: the store cannot be written now. The client tries again.
     """
     check_request(request)
     coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
-        return leave(group, request)
+        left = leave(group, request)
+        coordinator.keep(group)
+        return left
     is_new = coordinator.groups.get(group.group_id) is not group
     if request.topology is not None:
         size = topology_size(request.topology) if group.topology is None else 0
         place = group.static_members.get(request.instance_id or "")
         coordinator.totals.check(group.sizes, (request.member_id, place), size)
     response = heartbeat(group, request, client, is_new=is_new)
-    if is_new:
-        coordinator.adopt(group)  # only now: a refused member must not create a group
+    coordinator.keep(group)  # only now: a refused member must not create a group
     return response
 
 
@@ -67,19 +71,22 @@ def group_for(coordinator: GroupCoordinator, request: StreamsGroupHeartbeatReque
     if isinstance(group, StreamsGroup):
         return group
     if group is not None and not (isinstance(group, ClassicGroup) and group.is_empty):
-        raise no_streams_group(request.group_id)
+        raise not_of_type(request.group_id, GroupType.STREAMS)
     if request.member_epoch != JOIN_EPOCH:
         if group is not None:
-            raise no_streams_group(request.group_id)
+            raise not_of_type(request.group_id, GroupType.STREAMS)
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {request.group_id} not found.")
     if group is None:
         coordinator.groups_limit.check()
     return coordinator.streams_group(request.group_id, 0 if group is None else group.generation)
 
 
-def no_streams_group(group_id: str) -> ApiError:
-    """The refusal of a group of another kind, in Kafka's words."""
-    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a streams group.")
+def topology_topics(coordinator: GroupCoordinator, group_id: str) -> Iterator[set[str]]:
+    """The names of the topics of each subtopology of a streams group."""
+    group = coordinator.groups.get(group_id)
+    if isinstance(group, StreamsGroup) and group.topology is not None:
+        for each in group.topology.subtopologies:
+            yield required_topics(Topology(subtopologies=[each]))
 
 
 DescribeMember = Callable[[], wire.StreamsMember]
@@ -95,7 +102,7 @@ def describe(
     """
     group = coordinator.group(group_id)
     if not isinstance(group, StreamsGroup):
-        raise no_streams_group(group_id)
+        raise not_of_type(group_id, GroupType.STREAMS)
     described = wire.DescribedStreamsGroup(
         group_id=group_id,
         group_state=group.state_name,

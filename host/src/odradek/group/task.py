@@ -56,3 +56,13 @@ def by_subtopology(tasks: Iterable[Task], role: Role) -> dict[str, list[int]]:
         if task.role is role:
             found.setdefault(task.subtopology_id, []).append(task.partition)
     return found
+
+
+def stored_tasks(tasks: Iterable[Task]) -> list[list[str | int]]:
+    """The stored form of tasks."""
+    return [[task.subtopology_id, task.partition, task.role] for task in sorted(tasks)]
+
+
+def tasks_of_stored(stored: Iterable[tuple[str, int, str]]) -> set[Task]:
+    """The tasks of their stored form."""
+    return {Task(subtopology_id, partition, Role(role)) for subtopology_id, partition, role in stored}

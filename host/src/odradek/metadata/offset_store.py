@@ -33,8 +33,16 @@ create table if not exists groups (
     group_id text primary key, type text not null, protocol_type text not null, generation integer not null,
     empty_since_ms integer
 ) without rowid;
+create table if not exists group_states (group_id text primary key, state text not null) without rowid;
+create table if not exists group_members (
+    group_id text not null, member_id text not null, state text not null, primary key (group_id, member_id)
+) without rowid;
 """
+STRAYS = "group_id not in (select group_id from groups where type in ('share', 'streams'))"
+"""Rows of groups that a release without these tables has deleted or made another kind of."""
+SCHEMA += f"delete from group_states where {STRAYS}; delete from group_members where {STRAYS};"  # noqa: S608
 COLUMNS = "group_id, topic_id, partition, committed_offset, leader_epoch, metadata, commit_ms, expire_ms"
+GROUP_TABLES = ("groups", "group_states", "group_members", "group_offsets", "pending_group_offsets")
 OFFSET_KEY = "group_id = ? and topic_id = ? and partition = ?"
 
 
@@ -44,6 +52,10 @@ OffsetKey = tuple[str, bytes, int]
 """Group, topic id, partition."""
 GroupRow = tuple[str, str, str, int, int | None]
 """Group, type, protocol type, generation, empty since (or None)."""
+GroupStateRow = tuple[str, str]
+"""Group, and its state as JSON."""
+MemberRow = tuple[str, str, str]
+"""Group, member, and the state of the member as JSON."""
 
 
 class SqliteOffsetStore:
@@ -97,6 +109,18 @@ class SqliteOffsetStore:
         )
         return rows
 
+    def group_states(self) -> Iterable[GroupStateRow]:
+        """What is stored of groups that are kept with their members."""
+        rows: Iterable[GroupStateRow] = self.connection.execute("select group_id, state from group_states")
+        return rows
+
+    def group_members(self) -> Iterable[MemberRow]:
+        """The members of these groups."""
+        rows: Iterable[MemberRow] = self.connection.execute(
+            "select group_id, member_id, state from group_members"
+        )
+        return rows
+
     def put_offsets(
         self, rows: Iterable[OffsetRow], superseded: Iterable[tuple[int, OffsetKey]] = ()
     ) -> None:
@@ -137,16 +161,36 @@ class SqliteOffsetStore:
                 connection.execute("delete from group_offsets where topic_id = ?", (topic_id,))
                 connection.execute("delete from pending_group_offsets where topic_id = ?", (topic_id,))
 
-    def put_group(self, row: GroupRow) -> None:
-        """Set one group."""
+    def put_group(
+        self,
+        row: GroupRow,
+        state: str | None = None,
+        members: Iterable[MemberRow] = (),
+        gone: Iterable[str] = (),
+    ) -> None:
+        """Set one group.
+
+        Args:
+            row: The group.
+            state: What else is to be kept of it; None leaves it as it is.
+            members: Its members that are new or have changed.
+            gone: The ids of members that have left.
+        """
         with self.transaction() as connection:
             connection.execute("insert or replace into groups values (?, ?, ?, ?, ?)", row)
+            if state is not None:
+                connection.execute("insert or replace into group_states values (?, ?)", (row[0], state))
+            connection.executemany("insert or replace into group_members values (?, ?, ?)", members)
+            connection.executemany(
+                "delete from group_members where group_id = ? and member_id = ?",
+                [(row[0], member_id) for member_id in gone],
+            )
 
     def delete_group(self, group_id: str) -> None:
-        """Delete a group with all its offsets, and what it has as a share group."""
+        """Delete a group with its members, all its offsets and the delivery states of a share group."""
         with self.transaction() as connection:
             self.shares.delete_share_group(group_id)
-            for table in ("groups", "group_offsets", "pending_group_offsets"):
+            for table in GROUP_TABLES:
                 connection.execute(f"delete from {table} where group_id = ?", (group_id,))  # noqa: S608
 
 

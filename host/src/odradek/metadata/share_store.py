@@ -1,6 +1,6 @@
-"""Share groups in the metadata file: their members, and how far the delivery of each partition is (KIP-932).
+"""Share groups in the metadata file: how far the delivery of each partition is (KIP-932).
 
-The tables are written through the connection of `SqliteOffsetStore`: a change that returns survives the end
+The table is written through the connection of `SqliteOffsetStore`: a change that returns survives the end
 of the process, kill -9 included.
 """
 
@@ -16,26 +16,16 @@ create table if not exists share_partitions (
     start_offset integer not null, completed integer not null, spans blob not null,
     primary key (group_id, topic_id, partition)
 ) without rowid;
-create table if not exists share_groups (
-    group_id text primary key, assignment_epoch integer not null
-) without rowid;
-create table if not exists share_members (
-    group_id text not null, member_id text not null, state text not null, primary key (group_id, member_id)
-) without rowid;
 """
 SharePartitionKey = tuple[str, bytes, int]
 """Group, topic id, partition."""
 SharePartitionRow = tuple[str, bytes, int, int, int, bytes]
 """Group, topic id, partition, start offset (-1 if nothing was delivered yet), how many records from there on
 are done, and their states, in the form of the room `share`."""
-ShareGroupRow = tuple[str, int]
-"""Group, assignment epoch."""
-ShareMemberRow = tuple[str, str, str]
-"""Group, member, and the state of the member as JSON."""
 
 
 class SqliteShareStore:
-    """The tables of share groups. Every call that changes something is one transaction, or a part of the one
+    """The table of share groups. Every call that changes something is one transaction, or a part of the one
     that is open.
 
     Args:
@@ -51,20 +41,6 @@ class SqliteShareStore:
         self.connection = connection
         self.transaction = transaction
         self.connection.executescript(SCHEMA)
-
-    def share_groups(self) -> Iterable[ShareGroupRow]:
-        """All groups."""
-        rows: Iterable[ShareGroupRow] = self.connection.execute(
-            "select group_id, assignment_epoch from share_groups"
-        )
-        return rows
-
-    def share_members(self) -> Iterable[ShareMemberRow]:
-        """The members of all groups."""
-        rows: Iterable[ShareMemberRow] = self.connection.execute(
-            "select group_id, member_id, state from share_members"
-        )
-        return rows
 
     def share_partitions(self) -> Iterable[SharePartitionRow]:
         """The partitions that share groups know: those that a group may read, each with its state."""
@@ -94,24 +70,6 @@ class SqliteShareStore:
                 "delete from share_partitions where group_id = ? and topic_id = ? and partition = ?", keys
             )
 
-    def put_share_group(
-        self, row: ShareGroupRow, members: Iterable[ShareMemberRow], gone: Iterable[str] = ()
-    ) -> None:
-        """Set a group and those of its members that have changed.
-
-        Args:
-            row: The group.
-            members: The members that are new or have changed.
-            gone: The ids of members that have left.
-        """
-        with self.transaction() as connection:
-            connection.execute("insert or replace into share_groups values (?, ?)", row)
-            connection.executemany("insert or replace into share_members values (?, ?, ?)", members)
-            connection.executemany(
-                "delete from share_members where group_id = ? and member_id = ?",
-                [(row[0], member_id) for member_id in gone],
-            )
-
     def delete_share_topics(self, topic_ids: Sequence[bytes]) -> None:
         """Forget all partitions of topics."""
         with self.transaction() as connection:
@@ -120,7 +78,6 @@ class SqliteShareStore:
             )
 
     def delete_share_group(self, group_id: str) -> None:
-        """Delete a group with its members and the state of its partitions."""
+        """Forget all partitions of a group."""
         with self.transaction() as connection:
-            for table in ("share_groups", "share_members", "share_partitions"):
-                connection.execute(f"delete from {table} where group_id = ?", (group_id,))  # noqa: S608
+            connection.execute("delete from share_partitions where group_id = ?", (group_id,))

@@ -177,6 +177,7 @@ class Host:
             pushes.opening,
             Part(stop=self.close_workers),
             ground.clients,
+            Part(self.broker.groups.start),  # only now: members cannot come back before
             pushes.bringing,
         ]
 

@@ -14,88 +14,27 @@ Versions:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
+from typing import Any
 
-from odradek.broker.authorization import Rights
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.response_elements import Composed, composed
+from odradek.broker.described_groups import GroupKind, described_groups
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import GROUP_VERSION
 from odradek.group.consumer_protocol import assigned_topics, describe
-from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
-from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
 
-UNSEEN_TOPICS = (
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    "The group has described topic(s) that the client is not authorized to describe.",
-)
+CONSUMER_GROUPS = GroupKind(GROUP_VERSION, DescribedGroup, describe, assigned_topics)
 
 
 @answers(ConsumerGroupDescribeRequest, refuses="group_ids", each="groups", droppable=True)
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
-) -> Generator[DescribedGroup | Composed | None, None, ConsumerGroupDescribeResponse]:
-    broker.features.require(GROUP_VERSION)
-    rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.GROUP)
-    topics = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
-    seen = []
-    for group_id in dict.fromkeys(request.group_ids):
-        if rights.allows(group_id):
-            seen.append(group_id)
-            yield None
-        else:
-            yield refused(group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED, None)
-    for group_id in seen:
-        unseen = broker.authorization.is_enabled and (
-            yield from reads_unseen(assigned_topics(broker.groups, group_id), topics, broker)
-        )
-        group = refused(group_id, *UNSEEN_TOPICS) if unseen else described(group_id, broker)
-        if request.include_authorized_operations:
-            element = group.element if isinstance(group, Composed) else group
-            if not element.error_code:
-                element.authorized_operations = broker.authorization.operations(
-                    context, ResourceType.GROUP, group_id
-                )
-        yield group
+) -> Generator[Any, None, ConsumerGroupDescribeResponse]:
+    yield from described_groups(CONSUMER_GROUPS, request, context, broker)
     return ConsumerGroupDescribeResponse()
-
-
-def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
-
-
-def reads_unseen(
-    read: Iterable[Iterable[bytes]], topics: Rights, broker: Broker
-) -> Generator[None, None, bool]:
-    """Whether a member of a group reads, or will read, a topic that the client may not see.
-
-    Args:
-        read: The ids of the topics of each member.
-        topics: The rights of the client.
-        broker: Has the topics.
-    """
-    names = broker.groups.topics
-    for topic_ids in read:
-        for name in map(names.topic_name, topic_ids):
-            if name is not None and not topics.allows(name):
-                return True
-        yield
-    return False
-
-
-def described(group_id: str, broker: Broker) -> DescribedGroup | Composed:
-    """One group, or its error."""
-    try:
-        if not group_id:
-            raise ApiError(ErrorCode.INVALID_GROUP_ID)
-        group, members = describe(broker.groups, group_id)
-    except ApiError as error:
-        return refused(group_id, error.code, error.message)
-    return composed(group, "members", members)

@@ -13,8 +13,9 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
+from odradek.group.group import GroupType, not_of_type
 from odradek.group.group_coordinator import Group
-from odradek.group.share_group import ShareGroup, not_of_type
+from odradek.group.share_group import ShareGroup
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -38,7 +39,7 @@ def offset_delete(
     group = broker.groups.group(request.group_id)
     broker.groups.check_not_owned(request.group_id)
     if isinstance(group, ShareGroup):
-        raise not_of_type(request.group_id, "consumer")
+        raise not_of_type(request.group_id, GroupType.CONSUMER)
     if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         raise ApiError(ErrorCode.NON_EMPTY_GROUP)
     rights = broker.authorization.rights(context, AclOperation.READ, ResourceType.TOPIC)

@@ -13,7 +13,11 @@ Behavior:
     * A new group waits ``streams.initial.rebalance.delay.ms`` for more members; later tasks are assigned at
       most once per ``streams.assignment.interval.ms``.
     * A standby that becomes active, or the other way round, keeps its state.
-    * A member that asks for a shutdown is repeated to all members until the group is empty.
+    * A member that asks for a shutdown is repeated to all members until the group is empty; the first one, if
+      several ask.
+    * The group, its topology and its members are stored before the answer: after kill -9 of the host they go
+      on with their epochs and tasks. As in Kafka, a shutdown that was asked for, endpoint epochs and the
+      offsets of tasks are forgotten; members send the offsets again.
     * An empty classic group becomes a streams group. Any other group of another kind is GROUP_ID_NOT_FOUND.
     * With ``streams.version`` 0 the answer is UNSUPPORTED_VERSION.
 Versions:
@@ -27,8 +31,6 @@ Differs from Kafka:
       STREAMS_INVALID_TOPOLOGY.
     * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and a topology beyond
       ``group.members.max.bytes`` are POLICY_VIOLATION.
-    * Members and topology are not stored: after a restart members get UNKNOWN_MEMBER_ID and join again, and
-      the group takes the topology of the first.
 """
 
 from __future__ import annotations

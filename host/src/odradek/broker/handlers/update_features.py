@@ -11,8 +11,7 @@ Ignored fields:
     * TimeoutMs: the levels apply before the answer.
 Differs from Kafka:
     * kraft.version, eligible.leader.replicas.version and level 2 of share.version turn nothing on: only their
-      levels change. They start at 0 and 1, streams.version at 0, where a new cluster of Kafka has the newest
-      levels.
+      levels change. They start at 0 and 1, where a new cluster of Kafka has the newest levels.
 """
 
 from __future__ import annotations
