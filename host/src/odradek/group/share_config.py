@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.settings.kinds import INT, Choice, Flag, Items, Special, Whole
+from odradek.settings.kinds import INT, TEXT, Choice, Flag, Items, Special, Whole
 from odradek.settings.setting import Scope, setting
 from odradek.wire.config_resource import ConfigType
 
@@ -75,6 +75,18 @@ def milliseconds(duration: str) -> int | None:
     )
     fraction_ms = int((found["fraction"] or "").ljust(3, "0")[:3])
     return seconds * 1_000 + (-fraction_ms if (found["seconds"] or "").startswith("-") else fraction_ms)
+
+
+def dead_letter_topic(text: str) -> str:
+    """Check ``errors.deadletterqueue.topic.name``, of which Kafka checks no more than this.
+
+    Raises:
+        ValueError: Kafka has such topics for itself.
+    """
+    text = text.strip()
+    if text.startswith("__"):
+        raise ValueError("Dead-letter topics cannot be internal topics")
+    return text
 
 
 def read_reset(table: PluginConfig, key: str) -> OffsetReset:
@@ -196,6 +208,28 @@ class ShareGroupConfig:
         "share.renew.acknowledge.enable", Flag(), True,
         "Whether a member of a share group may hold a record for another lock duration.",
         scope=Scope.GROUP, own_key="share.renew.acknowledge.enable", in_file=False,
+    )
+    dead_letter_topic: str = setting(
+        "errors.deadletterqueue.topic.name",
+        Special(shape="name of a topic", read=PluginConfig.text, parse=dead_letter_topic), "",
+        "Topic for the records that a share group gives up: those that a member rejects, and those that were "
+        "delivered too often. Empty: they are in no topic.",
+        scope=Scope.GROUP, own_key="errors.deadletterqueue.topic.name", in_file=False,
+    )
+    copies_dead_letters: bool = setting(
+        "errors.deadletterqueue.copy.record.enable", Flag(), False,
+        "Whether the records in that topic have the keys, values and headers of those that were given up.",
+        scope=Scope.GROUP, own_key="errors.deadletterqueue.copy.record.enable", in_file=False,
+    )
+    makes_dead_letter_topics: bool = setting(
+        "errors.deadletterqueue.auto.create.topics.enable", Flag(), False,
+        "Whether the host makes the dead-letter topic of a share group that does not exist.",
+        scope=Scope.BROKER,
+    )
+    dead_letter_prefix: str = setting(
+        "errors.deadletterqueue.topic.name.prefix", TEXT, "dlq.",
+        "With what the names of dead-letter topics begin: a share group cannot write to any other topic.",
+        scope=Scope.BROKER,
     )
     # fmt: on
 

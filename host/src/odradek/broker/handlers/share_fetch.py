@@ -45,7 +45,6 @@ from odradek.broker.dispatch.throttling import (
 from odradek.broker.share.acknowledging import Acknowledging
 from odradek.broker.share.share_look import LookParams, ShareLook
 from odradek.broker.share.share_wait import ShareWait
-from odradek.broker.share.shares import limits_of
 from odradek.broker.share_member import require_member
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -146,7 +145,7 @@ def look_params(request: ShareFetchRequest, context: RequestContext, broker: Bro
         Wanted(request.max_records, request.batch_size, request.share_acquire_mode == RECORD_LIMIT),
         min(request.max_bytes, fetch_limit_bytes(context, broker)),
         min(request.min_bytes, request.max_bytes),
-        limits_of(config),
+        broker.shares.limits(request.group_id or ""),
         config.auto_offset_reset,
         config.isolation_level == READ_COMMITTED,
     )
