@@ -73,8 +73,8 @@ RECORD_LIMIT = 1
 def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     """Charge for the time, and for the bytes of the response."""
     time = charge_time(exchange, quotas)
-    if not quotas.fetch.is_enabled:
-        return time
+    if exchange.response is None or not quotas.fetch.is_enabled:
+        return time  # None: the client has left before there was one
     exchange.body = exchange.write(exchange.response)
     size = len(exchange.body) + RESPONSE_SIZE_BYTES
     time_ms = quotas.fetch.record_and_throttle_ms(*exchange.client, size, exchange.now_ms)
