@@ -19,6 +19,7 @@ DURATION = re.compile(
     re.IGNORECASE,
 )
 """``java.time.Duration.parse``, without a sign before the P."""
+DEAD_LETTER_TOPIC_KEY = "errors.deadletterqueue.topic.name"
 LIMITED = (
     "session_timeout_ms",
     "heartbeat_interval_ms",
@@ -75,18 +76,6 @@ def milliseconds(duration: str) -> int | None:
     )
     fraction_ms = int((found["fraction"] or "").ljust(3, "0")[:3])
     return seconds * 1_000 + (-fraction_ms if (found["seconds"] or "").startswith("-") else fraction_ms)
-
-
-def dead_letter_topic(text: str) -> str:
-    """Check ``errors.deadletterqueue.topic.name``, of which Kafka checks no more than this.
-
-    Raises:
-        ValueError: Kafka has such topics for itself.
-    """
-    text = text.strip()
-    if text.startswith("__"):
-        raise ValueError("Dead-letter topics cannot be internal topics")
-    return text
 
 
 def read_reset(table: PluginConfig, key: str) -> OffsetReset:
@@ -210,11 +199,10 @@ class ShareGroupConfig:
         scope=Scope.GROUP, own_key="share.renew.acknowledge.enable", in_file=False,
     )
     dead_letter_topic: str = setting(
-        "errors.deadletterqueue.topic.name",
-        Special(shape="name of a topic", read=PluginConfig.text, parse=dead_letter_topic), "",
+        DEAD_LETTER_TOPIC_KEY, TEXT, "",
         "Topic for the records that a share group gives up: those that a member rejects, and those that were "
         "delivered too often. Empty: they are in no topic.",
-        scope=Scope.GROUP, own_key="errors.deadletterqueue.topic.name", in_file=False,
+        scope=Scope.GROUP, own_key=DEAD_LETTER_TOPIC_KEY, in_file=False,
     )
     copies_dead_letters: bool = setting(
         "errors.deadletterqueue.copy.record.enable", Flag(), False,

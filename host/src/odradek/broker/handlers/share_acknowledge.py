@@ -9,11 +9,10 @@ Behavior:
     * Rejected records, and those that were delivered too often, are written to the dead-letter topic of the
       group (KIP-1191) if it has one, then archived; the answer does not wait for that. A topic that does not
       exist, that no group may use or that does not take the records leaves them out: they are archived all
-      the same. With ``errors.deadletterqueue.auto.create.topics.enable`` the host makes it.
+      the same. With ``errors.deadletterqueue.auto.create.topics.enable`` the host makes it. A dead letter
+      that is too large with the copy of its record is written without it.
 Versions:
     * v2: renewed locks (KIP-1222), and the lock duration in the answer.
-Differs from Kafka:
-    * A dead letter that is too large with the copy of its record is written without it.
 """
 
 from __future__ import annotations
