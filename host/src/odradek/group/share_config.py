@@ -206,7 +206,7 @@ class ShareGroupConfig:
     )
     copies_dead_letters: bool = setting(
         "errors.deadletterqueue.copy.record.enable", Flag(), False,
-        "Whether the records in that topic have the keys, values and headers of those that were given up.",
+        "Whether the records in that topic have the keys and values of those that were given up.",
         scope=Scope.GROUP, own_key="errors.deadletterqueue.copy.record.enable", in_file=False,
     )
     makes_dead_letter_topics: bool = setting(

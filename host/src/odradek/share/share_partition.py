@@ -240,14 +240,14 @@ class SharePartition(DeliverySpans):
         ]
 
     def buried(self, records: int) -> None:
-        """Archive the first records of those that are given up, as many as that."""
+        """Archive the first records of those that are given up: as many as that, or all."""
         for each in first_of(self.given_up, records):
             first = max(each.first, self.start)
             if first <= each.last:
                 for span in self.within(first, each.last):
                     span.unlock(ARCHIVED)
                 self.tidy(first, each.last)
-        while records > 0:
+        while records > 0 and self.given_up:
             each = self.given_up[0]
             if each.records <= records:
                 del self.given_up[0]

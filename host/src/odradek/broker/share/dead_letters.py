@@ -37,6 +37,8 @@ MAX_BYTES: Final = 262_144
 """Of one batch, unless a single record is larger."""
 RECORD_ROOM_BYTES: Final = 40
 """More than the lengths and deltas of a record take."""
+NOTHING: Final = Record(None, None)
+"""Stands for a record that is not copied, or that the log does not have any more."""
 ATTEMPTS: Final = 5
 BACKOFF_MS: Final = 1_000
 """Before the second attempt; twice as long before each other. Kafka's figures."""
@@ -164,9 +166,11 @@ class DeadLetters:
         for given in lot:
             for offset in range(given.first, min(given.last + 1, found.end)):
                 heads = headers(source, delivery, offset, given)
-                letter = letter_of(found.by_offset.get(offset), heads, self.clock.now_ms())
+                letter = letter_of(found.by_offset.get(offset, NOTHING), heads, self.clock.now_ms())
                 if size_of(letter) > topic.config.max_message_bytes - HEADER_BYTES:
-                    letter = letter_of(None, heads, self.clock.now_ms())  # where it comes from is known still
+                    letter = letter_of(
+                        NOTHING, heads, self.clock.now_ms()
+                    )  # where it comes from is known still
                 if letters and size_bytes + size_of(letter) > most_bytes:
                     return self.append_batch(topic, delivery.key[1], letters)
                 letters.append(letter)
@@ -228,11 +232,9 @@ def headers(
     return tuple((f"__dlq.errors.{name}", str(value).encode()) for name, value in about.items())
 
 
-def letter_of(original: Record | None, heads: tuple[tuple[str, bytes | None], ...], now_ms: int) -> Record:
-    """A dead letter, with what the record has if that is to be copied."""
-    if original is None:
-        return Record(None, None, now_ms, heads)
-    return Record(original.key, original.value, now_ms, (*original.headers, *heads))
+def letter_of(original: Record, heads: tuple[tuple[str, bytes | None], ...], now_ms: int) -> Record:
+    """A dead letter with the key and the value of a record; Kafka copies no headers."""
+    return Record(original.key, original.value, now_ms, heads)
 
 
 def size_of(letter: Record) -> int:
