@@ -152,7 +152,7 @@ def test_records_are_copied_if_the_group_wants_that(broker: Broker) -> None:
     assert [(each.key, each.value) for each in found] == [
         (sent[offset % 4].key, sent[offset % 4].value) for offset in range(1, 7)
     ]
-    assert [each.headers[:2] for each in found] == [sent[offset % 4].headers for offset in range(1, 7)]
+    assert {len(each.headers) for each in found} == {6}  # not those of the record
     assert [about(each)["offset"] for each in found] == [str(offset) for offset in range(1, 7)]
 
 
