@@ -167,6 +167,6 @@ BREAKAGES: Final[Mapping[Breakage, int]] = {
     a_cancelled_timer_runs: 0,
     share_sessions_outlive_their_connections: 0,
     an_accepted_record_comes_again: 0,
-    dead_letters_are_not_written: 0,
+    dead_letters_are_not_written: 2,
 }
 """Each with a seed that has noticed it: it is lived before the others."""
