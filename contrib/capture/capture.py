@@ -23,6 +23,7 @@ from contrib.capture import (
     push_scenarios,
     quota_scenarios,
     record_scenarios,
+    share_scenarios,
     topic_scenarios,
 )
 from contrib.capture.golden import APPLY_S, GoldenFolder, Scenario
@@ -48,7 +49,7 @@ NODES: dict[str, Scenarios] = {
     "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
 }
 """The scenarios, by the metrics reporters of the node."""
-SINCE_4_4 = config_scenarios.SINCE_4_4 | offset_scenarios.SINCE_4_4
+SINCE_4_4 = config_scenarios.SINCE_4_4 | offset_scenarios.SINCE_4_4 | share_scenarios.SCENARIOS
 """The scenarios with versions that Kafka 4.3 does not have; a node with the reporter answers them."""
 
 

@@ -263,10 +263,41 @@ SERIES: Final = [
         description="In the last hour.",
     ),
 ]
+SHARE_GROUPS: Final = [
+    Panel(
+        title="Records of share groups",
+        queries=[
+            rate("odradek_share_acquired_total", "given to members"),
+            rate("odradek_share_acknowledged_total", "{{type}}", "type"),
+            rate("odradek_share_expired_total", "expired"),
+        ],
+        unit="1/s",
+        empty="no share group reads",
+        description="Given to members, and what they said. Of expired ones they said nothing in time.",
+    ),
+    Panel(
+        title="Records in flight to share groups",
+        queries=[current("odradek_share_in_flight", "{{instance}}")],
+        unit="{record}",
+        empty="no share group reads",
+        description="A partition has at most share.partition.max.record.locks of them.",
+    ),
+    Panel(
+        title="Records that share groups give up",
+        queries=[
+            increase("odradek_share_exhausted_total", "delivered too often"),
+            increase("odradek_share_dead_letters_total", "dead letters {{outcome}}", "outcome"),
+        ],
+        unit="{record}",
+        empty="no record was given up",
+        description="In the last hour. Dead letters that are not written are in no topic.",
+    ),
+]
 HOST_ROWS: Final = [
     Row("Pushes", PUSHES),
     Row("Plugins and destinations", DESTINATIONS),
     Row("Totals", TOTALS),
     Row("Budgets for series", SERIES),
+    Row("Share groups", SHARE_GROUPS),
     Row("Load", LOAD),
 ]

@@ -26,6 +26,7 @@ from bench import (
     idle_memory,
     push,
     records,
+    shares,
     start,
     startup,
     storms,
@@ -44,6 +45,7 @@ ROUNDS: Final = 3
 
 BENCHES: Final[Mapping[str, Callable[[int], Iterable[Comparison]]]] = {
     "records": records.comparisons,
+    "shares": shares.comparisons,
     "push": push.comparisons,
     "delivery": delivery.comparisons,
     "gateway": gateway.comparisons,

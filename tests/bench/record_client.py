@@ -1,10 +1,11 @@
-"""The client of the benches of records: librdkafka, controlled by lines on standard input.
+"""The client of the benches of records: librdkafka, or raw members of a share group (`share_client`). It is
+controlled by lines on standard input.
 
 The first line is the server's port; the client connects, makes its preparing requests, and answers ``ready``.
 ``go`` runs the load and is answered by ``done``; ``report`` is answered by its counts, as JSON. The client
 ends when standard input closes, or when the load takes longer than `PATIENCE_S`.
 
-Usage: ``python -m bench.record_client produce|fetch SETTINGS_AS_JSON``
+Usage: ``python -m bench.record_client produce|fetch|share SETTINGS_AS_JSON``
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench import loads
+from bench.share_client import ShareFetch
 
 PATIENCE_S = 120
 STATISTICS_MS = 100
@@ -182,7 +184,11 @@ class Fetch:
         return self.statistics.requests
 
 
-WORK: dict[str, type[Produce | Fetch]] = {"produce": Produce, "fetch": Fetch}
+WORK: dict[str, type[Produce | Fetch | ShareFetch]] = {
+    "produce": Produce,
+    "fetch": Fetch,
+    "share": ShareFetch,
+}
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from bench.comparison import Comparison, Goal, compared
 from bench.harness import Server, cores, head, spread, started
@@ -114,7 +114,16 @@ def run(row: Row, servers: Mapping[str, Server], rounds: int, core: int | None) 
     return windows
 
 
-def report(row: Row, windows: Windows) -> Iterator[Comparison]:
+class Named(Protocol):
+    """What a report needs of a row."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def goals(self) -> tuple[Goal, ...]: ...
+
+
+def report(row: Named, windows: Windows) -> Iterator[Comparison]:
     """Print the figures of a row; return its lines of the table."""
     print(f"\n{row.title}")
     print(f"  {'server':<32}{'CPU µs/record':>24}{'µs/MB':>8}{'records/request':>17}{'core':>7}")

@@ -23,7 +23,7 @@ from support.headers import peek_api
 LAST = 5
 WITHOUT_RECEIVER = "api_versions_v3_without_receiver"
 TELEMETRY = {71, 72}
-LEVELS = {"eligible.leader.replicas.version": 0, "share.version": 1}
+LEVELS = {"eligible.leader.replicas.version": 0}
 """Features with a lower level here than in Kafka; 0 is off."""
 
 

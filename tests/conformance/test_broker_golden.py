@@ -30,6 +30,7 @@ from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
 from odradek.wire.header import flexible_request_header, read_response_header
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasResponse
+from odradek.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsResponse
 from odradek.wire.messages.create_partitions import CreatePartitionsResponse
 from odradek.wire.messages.create_topics import (
     CreatableTopicConfigs,
@@ -38,6 +39,7 @@ from odradek.wire.messages.create_topics import (
 )
 from odradek.wire.messages.delete_acls import DeleteAclsResponse
 from odradek.wire.messages.delete_groups import DeleteGroupsResponse
+from odradek.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponse
 from odradek.wire.messages.delete_topics import DeleteTopicsResponse
 from odradek.wire.messages.describe_acls import DescribeAclsResponse
 from odradek.wire.messages.describe_client_quotas import DescribeClientQuotasResponse
@@ -45,12 +47,17 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsResponse,
 )
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse
+from odradek.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponse
 from odradek.wire.messages.elect_leaders import ElectLeadersResponse
 from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
 from odradek.wire.messages.init_producer_id import InitProducerIdResponse
 from odradek.wire.messages.offset_commit import OffsetCommitResponse
 from odradek.wire.messages.produce import ProduceResponse
+from odradek.wire.messages.share_acknowledge import ShareAcknowledgeResponse
+from odradek.wire.messages.share_fetch import ShareFetchResponse
+from odradek.wire.messages.share_group_describe import ShareGroupDescribeResponse
+from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from odradek.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from odradek.wire.types import NIL_UUID
 from support.acls import standard_authorizer
@@ -61,17 +68,20 @@ from support.headers import peek_api, read_request_header
 APIS = (
     "alter_client_quotas",
     "alter_partition_reassignments",
+    "alter_share_group_offsets",
     "consumer_group_heartbeat",
     "create_acls",
     "create_partitions",
     "create_topics",
     "delete_acls",
     "delete_groups",
+    "delete_share_group_offsets",
     "delete_topics",
     "describe_acls",
     "describe_client_quotas",
     "describe_producers",
     "describe_quorum",
+    "describe_share_group_offsets",
     "describe_topic_partitions",
     "describe_user_scram_credentials",
     "elect_leaders",
@@ -84,6 +94,10 @@ APIS = (
     "offset_commit",
     "offset_for_leader_epoch",
     "produce",
+    "share_acknowledge",
+    "share_fetch",
+    "share_group_describe",
+    "share_group_heartbeat",
     "sync_group",
     "txn_offset_commit",
     "update_features",
@@ -130,7 +144,14 @@ READ_ONLY = frozenset(
     }
 )
 """Keys that Kafka changes at run time and this host does not."""
-ADDED = frozenset({"max.decompressed.message.bytes"})
+ADDED = frozenset(
+    {
+        "errors.deadletterqueue.auto.create.topics.enable",
+        "errors.deadletterqueue.group.enable",
+        "errors.deadletterqueue.topic.name.prefix",
+        "max.decompressed.message.bytes",
+    }
+)
 """Keys that only the newest Kafka has."""
 RECORDED_MS = 1_795_169_000_000
 """The approximate time of the recording: whether a record is too old depends on it."""
@@ -311,6 +332,25 @@ def forget_words(response: ProduceResponse) -> None:
                 record.batch_index_error_message = None
 
 
+def forget_the_texts(part: Any) -> None:
+    """Drop the texts of errors in all parts of an answer."""
+    for name in getattr(type(part), "__slots__", ()):
+        value = getattr(part, name)
+        if name.endswith("error_message"):
+            setattr(part, name, None)
+        for each in value if isinstance(value, list) else ():
+            forget_the_texts(each)
+
+
+def of_share_groups(response: Any) -> None:
+    """Kafka lists groups and topics in the order of a hash table, or the refused ones first."""
+    forget_the_texts(response)
+    for array, key in (("groups", "group_id"), ("responses", "topic_name")):
+        rows = getattr(response, array, None)
+        if rows and hasattr(rows[0], key):
+            rows.sort(key=lambda row: str(getattr(row, key)))
+
+
 def forget_the_log(response: DescribeQuorumResponse) -> None:
     """Drop Kafka's metadata log, which grows, its elections, and its listener for controllers."""
     for partition in (row for topic in response.topics for row in topic.partitions):
@@ -351,6 +391,15 @@ def matches_sorted(response: DeleteAclsResponse) -> None:
         result.matching_acls.sort(key=str)
 
 
+OF_SHARE_GROUPS: tuple[type[Any], ...] = (
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponse,
+    ShareAcknowledgeResponse,
+    ShareFetchResponse,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatResponse,
+)
 ARRANGE: dict[type[Any], Callable[[Any], None]] = {
     AlterClientQuotasResponse: altered_quotas,
     DescribeClientQuotasResponse: described_quotas,
@@ -369,6 +418,7 @@ ARRANGE: dict[type[Any], Callable[[Any], None]] = {
     TxnOffsetCommitResponse: offsets_sorted,
     ElectLeadersResponse: lambda response: response.replica_election_results.sort(key=lambda row: row.topic),
     ProduceResponse: forget_words,
+    **dict.fromkeys(OF_SHARE_GROUPS, of_share_groups),
 }
 
 

@@ -142,7 +142,7 @@ WITHOUT_ALERT = {
     ),
 }
 WHOLE_GROUPS = (
-    "odradek.share.",  # what applications do with their records is theirs to judge
+    "odradek.share.",  # how much applications read is theirs to judge
     "kafka.server.client.metrics.",  # by client: an alert on each is noise, and `odradek.push.*` has all
     "kafka.server.produce.",  # quotas: to throttle is what the operator asked for
     "kafka.server.fetch.",

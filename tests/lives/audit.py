@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lives.clients import Client
+from lives.sharers import visit
 from lives.truth import Truth
 from lives.world import PARTITIONS, PLAIN, TOPIC, World
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -22,6 +23,7 @@ async def audit(world: World) -> list[str]:
     await client.connect(PLAIN)
     await client.introduce()
     found = [await missing_offset(client, world.truth, key) for key in world.truth.committed]
+    await visit(client)
     for partition in range(PARTITIONS):
         found += list(wrong_records(await committed_values(client, partition), world.truth, partition))
     client.leave()

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pytest
 
+from odradek.broker.share.dead_letters import DeadLetters
+from odradek.broker.share.shares import Shares
 from odradek.delivery.batch_queue import BatchQueue
 from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.spool_writer import SpoolWriter
@@ -18,6 +20,7 @@ from odradek.net.held_bytes import HeldBytes
 from odradek.net.listener import Listener
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.throttled_channels import ThrottledChannels
+from odradek.share.deliveries import Deliveries
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.waiting.clock import TimerTask
 
@@ -125,6 +128,30 @@ def a_cancelled_timer_runs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TimerTask, "cancel", lambda _self: None)
 
 
+def share_sessions_outlive_their_connections(patch: pytest.MonkeyPatch) -> None:
+    """Who has vanished keeps a session, and records until their locks end."""
+    patch.setattr(Shares, "connection_closed", lambda *_arguments: None)
+
+
+def an_accepted_record_comes_again(patch: pytest.MonkeyPatch) -> None:
+    """The word of a member is answered and not stored."""
+    settle = Deliveries.settle
+
+    def forgetful(self: Deliveries, deliveries: Any) -> None:
+        settle(self, deliveries)
+        for each in deliveries:
+            if each.key[1]:
+                self.store.put_share_partitions([(each.group_id, *each.key, 0, 0, b"")])
+                self.drop(each)
+
+    patch.setattr(Deliveries, "settle", forgetful)
+
+
+def dead_letters_are_not_written(patch: pytest.MonkeyPatch) -> None:
+    """What a group gives up is archived, and in no topic."""
+    patch.setattr(DeadLetters, "append_batch", lambda _self, _topic, _index, letters: len(letters))
+
+
 BREAKAGES: Final[Mapping[Breakage, int]] = {
     held_bytes_are_never_released: 13,
     the_last_push_of_a_batch_is_lost: 0,
@@ -138,5 +165,8 @@ BREAKAGES: Final[Mapping[Breakage, int]] = {
     aborted_transactions_are_not_told: 1,
     a_place_is_never_given_back: 0,
     a_cancelled_timer_runs: 0,
+    share_sessions_outlive_their_connections: 0,
+    an_accepted_record_comes_again: 0,
+    dead_letters_are_not_written: 2,
 }
 """Each with a seed that has noticed it: it is lived before the others."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lives.sharers import promises_of_groups
 from lives.truth import Truth
 from lives.world import PARTITIONS, Site
 from odradek.log.partition_log import PartitionLog
@@ -22,6 +23,7 @@ from support.accounts import assert_accounts_balance
 OF_A_CONNECTION = (
     "Channel", "ClientSide", "ClientTls", "End", "Exchange", "Handshake", "LargeFrame",
     "LongPoll", "ObservedChannel", "Pair", "PairIdentity", "ReadBytes", "SaslAuthenticator", "Sending",
+    "ShareFetching", "ShareLook", "ShareMember", "ShareSession", "ShareWait",
     "Throttled", "TlsTransport", "UpstreamSide", "WireSocket",
 )  # fmt: skip
 """Classes of the objects that exist for one connection or one request."""
@@ -74,6 +76,7 @@ def questions(site: Site, truth: Truth, at_first: Before) -> Iterator[str]:
     yield from pushes(site, truth)
     if isinstance(host, Host):
         yield from kept_records(host, truth)
+        yield from promises_of_groups(host, truth, has_disk_faults=site.world.disk is not None)
     more = timers(host) - at_first.timers
     if more.pop("Goodbyes.forget", 0) > host.pushes.manager.goodbyes.lost_count:
         yield f"{site.name}: more timers than lost clients whose return is waited for"

@@ -20,6 +20,7 @@ from lives.audit import audit
 from lives.clients import PASSWORD, USER, Client
 from lives.fate import Fate
 from lives.invariants import before, questions, still_open
+from lives.sharers import LETTERS_TOPIC, Sharer, settings
 from lives.simulated_loop import SimulatedLoop
 from lives.strangers import Member, Operator, Stranger
 from lives.truth import Truth
@@ -37,7 +38,7 @@ from odradek.wire.messages.create_topics import CreatableTopic, CreatableTopicCo
 from support.failing_disk import FailingDisk
 
 ACTORS = (Pusher, Pusher, Pusher, Producer, Producer, Producer, Committer, Fetcher, Fetcher, Member,
-          Operator, Stranger, Stranger)  # fmt: skip
+          Sharer, Sharer, Operator, Stranger, Stranger)  # fmt: skip
 MOST_ACTORS = 32
 ARRIVE_WITHIN_S = 60.0
 CREDENTIAL = new_credential(USER, ScramMechanism.SCRAM_SHA_256, PASSWORD, MIN_ITERATIONS, b"salt of a life")
@@ -146,7 +147,10 @@ class Life:
             CreatableTopicConfig(name="message.timestamp.type", value="LogAppendTime"),
         ]
         topic = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS, replication_factor=1, configs=keep)
-        assert not (await client.ask(CreateTopicsRequest(topics=[topic]))).topics[0].error_code
+        created = await client.ask(CreateTopicsRequest(topics=[topic, LETTERS_TOPIC]))
+        assert not any(each.error_code for each in created.topics)
+        configured = await client.ask(settings())
+        assert not any(each.error_code for each in configured.responses)
         made = await client.ask(AlterUserScramCredentialsRequest(upsertions=[CREDENTIAL]))
         assert not made.results[0].error_code
         auditor = [EntityData(entity_type="client-id", entity_name="auditor")]

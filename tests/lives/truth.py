@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 Place = tuple[str, int, int]
-"""Topic, partition, offset."""
+"""Topic, partition, offset; of share groups the group instead of the topic."""
 
 
 @dataclass(slots=True)
@@ -29,6 +29,9 @@ class Truth:
     """Records of transactions whose abort was acknowledged."""
     committed: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
     """By group, topic and partition: the offsets that were acknowledged last and sent last."""
+    shared: dict[Place, int] = field(default_factory=dict)
+    """By share group, partition and offset: what a member said last about a record, if it was taken; not that
+    it released it."""
     deaths: int = 0
     """How often a host or gateway died without a word."""
     acts: Counter[str] = field(default_factory=Counter)

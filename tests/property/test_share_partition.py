@@ -1,7 +1,7 @@
 """The delivery of records to share groups, beside a model that knows each record by itself.
 
 No record is held by two members, none is lost before it was accepted, rejected or delivered as often as the
-group allows, and each delivery is counted.
+group allows, each delivery is counted, and what is given up is done once it is a dead letter.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.share.acknowledgement import ACCEPT, RELEASE, RENEW, Acknowledgement
+from odradek.share.acknowledgement import ACCEPT, REJECT, RELEASE, RENEW, Acknowledgement
 from odradek.share.acquisition import Limits, LogBatch, Wanted
+from odradek.share.given_up import first_of
 from odradek.share.share_partition import SharePartition
 from odradek.share.span import AVAILABLE
 from odradek.wire.api_error import ApiError
@@ -20,7 +21,7 @@ from support.examples import examples
 
 END = 60
 MEMBERS = ("a", "b", "c")
-LIMITS = Limits(lock_ms=10, most_deliveries=3, in_flight=30)
+LIMITS = Limits(lock_ms=10, most_deliveries=3, in_flight=30, has_dead_letters=True)
 
 steps = st.lists(
     st.one_of(
@@ -35,6 +36,7 @@ steps = st.lists(
         st.tuples(st.just("leave"), st.sampled_from(MEMBERS)),
         st.tuples(st.just("wait"), st.integers(1, 6)),
         st.tuples(st.just("restart")),
+        st.tuples(st.just("bury"), st.integers(1, 10)),
         st.tuples(st.just("delete"), st.integers(0, END)),
     ),
     max_size=60,
@@ -51,11 +53,13 @@ class Model:
     holder: dict[int, tuple[str, int]] = field(default_factory=dict)
     """The member that holds a record, and when its lock ends."""
     done: set[int] = field(default_factory=set)
+    given_up: set[int] = field(default_factory=set)
+    """Records that have to be dead letters, and are not delivered again."""
 
     def release(self, offset: int) -> None:
         del self.holder[offset]
         if self.deliveries[offset] >= LIMITS.most_deliveries:
-            self.done.add(offset)
+            self.given_up.add(offset)
 
     def say(self, member: str, words: list[Acknowledgement], now_ms: int, start: int) -> bool:
         """Whether the words are taken."""
@@ -74,7 +78,7 @@ class Model:
                 self.release(offset)
             else:
                 del self.holder[offset]
-                self.done.add(offset)
+                (self.given_up if kind == REJECT else self.done).add(offset)
         return True
 
 
@@ -106,7 +110,7 @@ class Run:
         for first, last, deliveries in got:
             for record in range(first, last + 1):
                 assert record not in self.model.holder
-                assert record not in self.model.done
+                assert record not in self.model.done | self.model.given_up
                 self.model.deliveries[record] += 1
                 assert self.model.deliveries[record] == deliveries
                 self.model.holder[record] = member, self.now_ms + LIMITS.lock_ms
@@ -145,6 +149,7 @@ class Run:
 
     def restart(self) -> None:
         self.partition = SharePartition.restored(self.partition.start, self.partition.stored())
+        self.partition.find_given_up(LIMITS)
         for offset in self.model.holder:
             self.model.deliveries[offset] -= 1
         self.model.holder.clear()
@@ -153,7 +158,18 @@ class Run:
         self.partition.start_from(log_start)
         for offset in range(log_start):
             self.model.holder.pop(offset, None)
+            self.model.given_up.discard(offset)
             self.model.done.add(offset)
+
+    def bury(self, records: int) -> None:
+        """Some records have become dead letters."""
+        for lot in list(first_of(self.partition.given_up, records)):
+            for offset in range(lot.first, lot.last + 1):
+                assert offset in self.model.given_up | self.model.done
+                self.model.given_up.discard(offset)
+                self.model.done.add(offset)
+        self.partition.buried(records)
+        self.partition.advance()
 
     def check(self) -> None:
         partition, model = self.partition, self.model
@@ -168,6 +184,8 @@ class Run:
                 assert span.is_done == (offset in model.done)
                 assert span.is_done or span.deliveries == model.deliveries[offset]
         assert at == partition.next
+        waiting = {offset for each in partition.given_up for offset in range(each.first, each.last + 1)}
+        assert model.given_up <= waiting
         assert not partition.spans or not partition.spans[0].is_done
         open_ones = [each.first for each in partition.spans if each.state is AVAILABLE]
         assert partition.available_from <= min(open_ones, default=partition.next)
@@ -189,4 +207,5 @@ def test_every_record_is_delivered_to_one_member_at_a_time_until_it_is_done(
         run.fetch("last", END, END, strict=False)
         for first, last in [(each.first, each.last) for each in run.partition.spans if each.member]:
             run.say("last", [(first, last - first, ACCEPT)])
+        run.bury(END)
     assert run.model.done == set(range(END))

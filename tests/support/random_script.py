@@ -67,8 +67,8 @@ OWN: Final = frozenset({
     "batch_index_error_message", "documentation", "synonyms",
 })  # fmt: skip
 """Fields whose values a broker chooses, and texts."""
-MISSING_CONFIGS: Final = ("local.retention.", "remote.", "errors.deadletterqueue.")
-"""Configurations of topics that the host does not have: no tiered storage, no dead-letter queue."""
+MISSING_CONFIGS: Final = ("local.retention.", "remote.")
+"""Configurations of topics that the host does not have: no tiered storage."""
 
 
 @dataclass(slots=True)

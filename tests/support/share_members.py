@@ -6,10 +6,11 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from odradek.wire.config_resource import ResourceType
 from odradek.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -19,7 +20,6 @@ from support.batches import batch_of
 from support.data_requests import produce_request
 from support.wire_client import WireClient
 
-GROUP_RESOURCE = 32
 PATIENCE_S = 120
 """For steps that take seconds on an idle machine."""
 Record = tuple[int, int, int, str]
@@ -136,16 +136,19 @@ def address_of(bootstrap: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def configure_group(bootstrap: str, group_id: str, **settings: str) -> None:
-    """Set ``share.*`` settings of a group; underscores stand for dots."""
-    configs = [
-        AlterableConfig(name=f"share.{name.replace('_', '.')}", value=value)
-        for name, value in settings.items()
-    ]
-    resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group_id, configs=configs)
+def configure(bootstrap: str, kind: int, name: str, settings: Mapping[str, str]) -> None:
+    """Set keys of a group or another resource."""
+    configs = [AlterableConfig(name=key, value=value) for key, value in settings.items()]
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
     with WireClient(address_of(bootstrap)) as client:
         answer = client.send(IncrementalAlterConfigsRequest(resources=[resource]))
     assert [each.error_code for each in answer.responses] == [0]
+
+
+def configure_group(bootstrap: str, group_id: str, **settings: str) -> None:
+    """Set ``share.*`` settings of a group; underscores stand for dots."""
+    keys = {f"share.{name.replace('_', '.')}": value for name, value in settings.items()}
+    configure(bootstrap, ResourceType.GROUP, group_id, keys)
 
 
 def produce_values(bootstrap: str, topic: str, values: Sequence[str], partition: int = 0) -> None:

@@ -60,7 +60,8 @@ def pages(view: View) -> TestClient:
 def test_a_group_has_its_clients_and_its_lag(pages: TestClient) -> None:
     (row,) = pages.get("/api/v1/groups").json()["groups"]
 
-    assert (row["group_id"], row["state"], row["members"], row["live"]) == ("billing", "Stable", 3, 2)
+    facts = row["group_id"], row["type"], row["state"], row["members"], row["live"]
+    assert facts == ("billing", "classic", "Stable", 3, 2)
     assert (row["lag"], row["lag_s"], row["rebalance_ms"]) == (33, 1.5, 1500)
 
 

@@ -53,7 +53,7 @@ def test_kafka_features_shows_finalized_levels(tools: ConsoleTools) -> None:
         "group.version": "1",
         "kraft.version": "0",
         "metadata.version": "UNKNOWN",  # level 33: the tool is that of Kafka 4.3
-        "share.version": "1",
+        "share.version": "2",
         "streams.version": "1",
         "transaction.version": "2",
     }

@@ -77,18 +77,17 @@ OTHER_TEXTS = INTERNAL | {
 }
 """The same error in other words."""
 MISSING: dict[int, tuple[str, ...]] = {
-    ResourceType.TOPIC: ("local.retention.", "remote.", "errors.deadletterqueue."),
+    ResourceType.TOPIC: ("local.retention.", "remote."),
     ResourceType.GROUP: (
         "streams.acceptable.",
         "streams.assignor.",
         "streams.num.warmup.",
         "streams.rack.",
         "streams.task.",
-        "errors.deadletterqueue.",
     ),
 }
-"""Kafka's keys that the host refuses as unknown: it has no tiered storage, one assignor of streams groups, no
-warm-up, and no topics for records that a share group gives up."""
+"""Kafka's keys that the host refuses as unknown: it has no tiered storage, one assignor of streams groups and
+no warm-up."""
 
 
 @pytest.fixture(scope="module")

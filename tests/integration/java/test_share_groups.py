@@ -13,9 +13,11 @@ from contrib.capture.ports import free_port
 from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import host_process
 from integration.java.jvm import Jvm
+from odradek.wire.config_resource import ResourceType
 from support.share_members import (
     PATIENCE_S,
     ShareMember,
+    configure,
     configure_group,
     drain_until,
     produce_values,
@@ -25,6 +27,7 @@ from support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 BATCH = 100
+LETTERS = "errors.deadletterqueue"
 QUICK = ("group.share.min.heartbeat.interval.ms=100", "group.share.heartbeat.interval.ms=100")
 """A member gets its partitions with its second heartbeat."""
 
@@ -32,7 +35,8 @@ QUICK = ("group.share.min.heartbeat.interval.ms=100", "group.share.heartbeat.int
 @pytest.fixture(scope="module")
 def tools(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleTools]:
     """The console tools on a host for all tests of this file."""
-    with host_process(tmp_path_factory.mktemp("share-host"), *QUICK) as host:
+    settings = (*QUICK, f"{LETTERS}.auto.create.topics.enable=true")
+    with host_process(tmp_path_factory.mktemp("share-host"), *settings) as host:
         yield ConsoleTools(jvm, host.bootstrap)
 
 
@@ -104,6 +108,25 @@ def test_released_records_come_again_and_rejected_ones_do_not(tools: ConsoleTool
     assert [value for *_, value in first] == values
     assert second == [(0, offset, 2, values[offset]) for offset in range(50, 60)]
     assert third == []
+
+
+def test_rejected_records_are_in_the_dead_letter_topic(tools: ConsoleTools, newest_jvm: Jvm) -> None:
+    group, letters = "share-letters", "dlq.share-letters"
+    prepared(tools, group)
+    wanted = {f"{LETTERS}.topic.name": letters, f"{LETTERS}.copy.record.enable": "true"}
+    configure(tools.bootstrap, ResourceType.GROUP, group, wanted)
+    values = produced(tools.bootstrap, group, 1)
+
+    with member(newest_jvm, tools.bootstrap, group, group) as one:
+        first = one.poll()
+        one.say("accept", first[:50])
+        one.say("reject", first[50:])
+        assert one.commit() == ""
+    configure_group(tools.bootstrap, "readers", auto_offset_reset="earliest", assignment_interval_ms="0")
+    with member(newest_jvm, tools.bootstrap, "readers", letters) as reader:
+        found = reader.poll()
+
+    assert [value for *_, value in found] == values[50:]
 
 
 def test_records_of_a_killed_member_go_to_another_at_once(tools: ConsoleTools, newest_jvm: Jvm) -> None:

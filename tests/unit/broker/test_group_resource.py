@@ -22,7 +22,13 @@ from odradek.wire.messages.describe_configs import (
 from support.broker import BrokerClient, make_broker, make_context
 
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
-GROUPS_ALONE = ("share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable")
+LETTERS = "errors.deadletterqueue.topic.name"
+GROUPS_ALONE = (
+    LETTERS,
+    "share.auto.offset.reset",
+    "share.isolation.level",
+    "share.renew.acknowledge.enable",
+)
 
 
 def put(broker: Broker, **properties: str) -> None:
@@ -136,6 +142,7 @@ def test_keys_that_only_groups_have_are_described_with_their_defaults() -> None:
     rows = shown(broker)
 
     assert {name: (rows[name].value, rows[name].config_source) for name in GROUPS_ALONE} == {
+        LETTERS: ("", ConfigSource.DEFAULT),
         "share.auto.offset.reset": ("latest", ConfigSource.DEFAULT),
         "share.isolation.level": ("read_committed", ConfigSource.GROUP),
         "share.renew.acknowledge.enable": ("true", ConfigSource.DEFAULT),

@@ -309,6 +309,18 @@ def test_without_the_feature_nothing_is_served() -> None:
     assert consumer.acknowledge(share_session_epoch=1).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
+def test_a_client_that_leaves_while_it_waits_is_charged_for_its_time() -> None:
+    consumer = ShareConsumer()
+    consumer.broker.quotas.is_enabled = consumer.broker.quotas.fetch.is_enabled = True
+    frame = consumer.client.frame(consumer.request(max_wait_ms=FOREVER_MS), 2)
+    waiting = consumer.client.dispatcher.answer(frame, 0, consumer.client.connection)
+    assert isinstance(waiting, Deferred)
+
+    waiting.lost()
+
+    assert not any(each.listeners for each in consumer.broker.shares.deliveries.partitions())
+
+
 # Partitions
 
 

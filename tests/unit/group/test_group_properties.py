@@ -86,6 +86,11 @@ HOST = GroupConfig()
             "read_committed, read_uncommitted",
         ),
         (
+            "errors.deadletterqueue.topic.name",
+            "__consumer_offsets",
+            "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'",
+        ),
+        (
             "streams.session.timeout.ms",
             "44999",
             "streams.session.timeout.ms must be greater than or equal to "

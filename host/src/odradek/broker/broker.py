@@ -121,6 +121,8 @@ class Broker(Answering):
             random_session_id,
             settings.max_fetch_session_partitions,
         )
+        stored = json.loads(metadata.value(FEATURES) or "{}")
+        self.features = Features(levels=stored.get("levels", {}), epoch=stored.get("epoch", 0))
         self.shares = Shares(
             groups.share_config,
             stores.offsets.shares,
@@ -128,6 +130,10 @@ class Broker(Answering):
             common.timer,
             groups.config.share.max_share_sessions,
             settings.max_fetch_session_partitions,
+            self.features,
+            common.topics,
+            common.steps,
+            settings.num_partitions,
         )
         groups.shares.dropped = self.shares.dropped
         self.fetch_reads: FetchReads | None = None
@@ -135,8 +141,6 @@ class Broker(Answering):
         self.uses: ConnectionUses | None = None
         """None if nobody wants to know who uses which topic."""
         self.credentials = Credentials(metadata, common.names, settings.max_users, clock)
-        stored = json.loads(metadata.value(FEATURES) or "{}")
-        self.features = Features(levels=stored.get("levels", {}), epoch=stored.get("epoch", 0))
         self.acls = stored_acls(metadata, authorizer, common.names, config.authorizer.max_acls, clock)
         """None without the standard authorizer."""
         self.offload = offload

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from odradek.group.group_config import GroupConfig
+from odradek.group.share_config import DEAD_LETTER_TOPIC_KEY
 from odradek.plugin.config import ConfigError
 from odradek.settings.setting import walk
 from odradek.wire.api_error import ApiError
@@ -36,6 +37,8 @@ def validate(properties: Mapping[str, str], config: GroupConfig) -> None:
             raise refused(f"Unknown group config name: {name}")
     for name, value in parsed(properties).items():
         check_limits(name, value, config)
+    if properties.get(DEAD_LETTER_TOPIC_KEY, "").strip().startswith("__"):
+        raise refused(f"{DEAD_LETTER_TOPIC_KEY}: DLQ topic name must not start with '__'")
     effective = in_force(properties, config)
     for kind, section in SECTIONS.items():
         times = attrgetter(f"{section}session_timeout_ms", f"{section}heartbeat_interval_ms")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.settings.kinds import INT, Choice, Flag, Items, Special, Whole
+from odradek.settings.kinds import INT, TEXT, Choice, Flag, Items, Special, Whole
 from odradek.settings.setting import Scope, setting
 from odradek.wire.config_resource import ConfigType
 
@@ -19,6 +19,7 @@ DURATION = re.compile(
     re.IGNORECASE,
 )
 """``java.time.Duration.parse``, without a sign before the P."""
+DEAD_LETTER_TOPIC_KEY = "errors.deadletterqueue.topic.name"
 LIMITED = (
     "session_timeout_ms",
     "heartbeat_interval_ms",
@@ -196,6 +197,27 @@ class ShareGroupConfig:
         "share.renew.acknowledge.enable", Flag(), True,
         "Whether a member of a share group may hold a record for another lock duration.",
         scope=Scope.GROUP, own_key="share.renew.acknowledge.enable", in_file=False,
+    )
+    dead_letter_topic: str = setting(
+        DEAD_LETTER_TOPIC_KEY, TEXT, "",
+        "Topic for the records that a share group gives up: those that a member rejects, and those that were "
+        "delivered too often. Empty: they are in no topic.",
+        scope=Scope.GROUP, own_key=DEAD_LETTER_TOPIC_KEY, in_file=False,
+    )
+    copies_dead_letters: bool = setting(
+        "errors.deadletterqueue.copy.record.enable", Flag(), False,
+        "Whether the records in that topic have the keys and values of those that were given up.",
+        scope=Scope.GROUP, own_key="errors.deadletterqueue.copy.record.enable", in_file=False,
+    )
+    makes_dead_letter_topics: bool = setting(
+        "errors.deadletterqueue.auto.create.topics.enable", Flag(), False,
+        "Whether the host makes the dead-letter topic of a share group that does not exist.",
+        scope=Scope.BROKER,
+    )
+    dead_letter_prefix: str = setting(
+        "errors.deadletterqueue.topic.name.prefix", TEXT, "dlq.",
+        "With what the names of dead-letter topics begin: a share group cannot write to any other topic.",
+        scope=Scope.BROKER,
     )
     # fmt: on
 

@@ -58,6 +58,7 @@ _POLICIES: Final = Items(("compact", "delete"), collect=frozenset)
 """An empty set means that the log is never cleaned up (KIP-1132)."""
 
 
+DEAD_LETTERS_KEY: Final = "errors.deadletterqueue.group.enable"
 DECOMPRESSED_UNBOUNDED = INT32_MAX - 8
 """The default of Kafka 4.4: the longest array that every JVM has."""
 
@@ -196,6 +197,10 @@ class LogConfig:
         "unclean.leader.election.enable", "unclean.leader.election.enable", Flag(), False,
         "Whether a replica that is not in sync may become leader; accepted and shown, but not used.",
         used=False,
+    )
+    takes_dead_letters: bool = _topic(
+        DEAD_LETTERS_KEY, DEAD_LETTERS_KEY, Flag(), False,
+        "Whether groups may use the topic as their dead-letter topic (KIP-1191).", in_file=False,
     )
     # fmt: on
     # Every append asks for these values, which follow from those above.

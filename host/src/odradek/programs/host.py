@@ -250,7 +250,7 @@ class Host:
         """Requests, rights, and what clients have made."""
         yield from request_rows(self.dispatcher, self.broker)
         yield from worker_rows({"batch": self.batch_workers})
-        yield from share_rows(self.broker.shares.deliveries)
+        yield from share_rows(self.broker.shares)
         yield from state_rows(
             self.broker.state_limits, self.broker.names, self.telemetry.subscriptions.skipped
         )

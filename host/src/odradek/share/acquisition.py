@@ -41,6 +41,8 @@ class Limits:
     """``share.partition.max.record.locks``"""
     may_renew: bool = True
     """``share.renew.acknowledge.enable``"""
+    has_dead_letters: bool = False
+    """Whether records that are given up go to a topic first (KIP-1191)."""
 
     @property
     def narrow_from(self) -> int:

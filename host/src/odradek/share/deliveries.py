@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -53,6 +53,8 @@ class Delivery:
     """When the state was stored last, or loaded; wall time."""
     unlocking: TimerTask | None = None
     """Runs when the first lock ends, or earlier."""
+    is_burying: bool = False
+    """Whether records that were given up are being written to a topic."""
 
     @property
     def row(self) -> StateRow:
@@ -79,12 +81,14 @@ class Deliveries:
         clock: The time.
         timer: Ends locks.
         limits_of: The settings of a group.
+        bury: Begins to write what a partition has given up to a topic.
     """
 
     store: StateStore
     clock: Clock
     timer: Timer
     limits_of: Callable[[str], Limits]
+    bury: Callable[[Delivery], None] = lambda _delivery: None
     groups: dict[str, dict[PartitionKey, Delivery]] = field(default_factory=dict)
     acquired: int = 0
     """Records given to members since the start."""
@@ -92,6 +96,8 @@ class Deliveries:
     """Records about which members said something, by what they said."""
     expired: int = 0
     """Records whose locks ended."""
+    exhausted: int = 0
+    """Records that were given up because they were delivered too often."""
 
     def __len__(self) -> int:
         return sum(map(len, self.groups.values()))
@@ -99,8 +105,15 @@ class Deliveries:
     @property
     def in_flight(self) -> int:
         """The records between the start offsets and the next ones."""
-        partitions = (each.partition for group in self.groups.values() for each in group.values())
-        return sum(partition.next - partition.start for partition in partitions)
+        return sum(each.next - each.start for each in self.partitions())
+
+    @property
+    def given_up(self) -> int:
+        """The records that have to be written to dead-letter topics."""
+        return sum(lot.records for each in self.partitions() for lot in each.given_up)
+
+    def partitions(self) -> Iterator[SharePartition]:
+        return (each.partition for group in self.groups.values() for each in group.values())
 
     def get(self, group_id: str, key: PartitionKey) -> Delivery | None:
         """The delivery of a partition; None if the group does not know it."""
@@ -112,8 +125,11 @@ class Deliveries:
             return None
         start, spans = row[3], row[5]
         partition = SharePartition.restored(max(start, 0), unpacked(spans))
+        partition.find_given_up(self.limits_of(group_id))
         delivery = Delivery(group_id, key, partition, start != NOT_STARTED, self.clock.now_ms())
         self.groups.setdefault(group_id, {})[key] = delivery
+        if partition.given_up:
+            self.bury(delivery)
         return delivery
 
     def is_current(self, delivery: Delivery) -> bool:
@@ -192,8 +208,12 @@ class Deliveries:
         now_ms = self.clock.now_ms()
         for each in deliveries:
             each.stored_ms = now_ms
+            self.exhausted += each.partition.exhausted
+            each.partition.exhausted = 0
             if each.partition.advanced(self.limits_of(each.group_id)):
                 each.partition.tell()
+            if each.partition.given_up:
+                self.bury(each)
 
     def settle_quietly(self, deliveries: Sequence[Delivery]) -> None:
         """The same where nobody waits for an answer; the store has logged its failure."""

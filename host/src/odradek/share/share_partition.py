@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from odradek.share.acknowledgement import ACCEPT, RELEASE, RENEW, Acknowledgement
+from odradek.share.acknowledgement import ACCEPT, REJECT, RELEASE, RENEW, Acknowledgement
 from odradek.share.acquisition import Acquired, Limits, LogBatch, Portion, Wanted, ends
 from odradek.share.delivery_spans import DeliverySpans
 from odradek.share.errors import invalid_request, invalid_state
-from odradek.share.span import ACKNOWLEDGED, ACQUIRED, ARCHIVED, AVAILABLE, Span
+from odradek.share.given_up import REJECTED, TOO_OFTEN, GivenUp, first_of
+from odradek.share.span import ACKNOWLEDGED, ACQUIRED, ARCHIVED, ARCHIVING, AVAILABLE, Span
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +22,10 @@ class SharePartition(DeliverySpans):
 
     listeners: dict[Callable[[], object], None] = field(default_factory=dict)
     """Called in their order when records may be acquired that could not be before."""
+    given_up: list[GivenUp] = field(default_factory=list)
+    """What has to be written to the dead-letter topic, and is archived then."""
+    exhausted: int = 0
+    """Records that were delivered too often, since somebody counted them."""
 
     # Acquiring
 
@@ -167,6 +172,8 @@ class SharePartition(DeliverySpans):
                     span.deadline_ms = now_ms + limits.lock_ms
                 elif kind == RELEASE:
                     self._release(span, limits)
+                elif kind == REJECT:
+                    self._give_up(span, limits, REJECTED)
                 else:
                     span.unlock(ACKNOWLEDGED if kind == ACCEPT else ARCHIVED)
             self.tidy(first, last)
@@ -186,7 +193,8 @@ class SharePartition(DeliverySpans):
     def _release(self, span: Span, limits: Limits) -> None:
         """Make records available again, unless they were delivered too often."""
         if span.deliveries >= limits.most_deliveries:
-            span.unlock(ARCHIVED)
+            self.exhausted += span.last - span.first + 1
+            self._give_up(span, limits, TOO_OFTEN)
         else:
             span.unlock(AVAILABLE)
             self.available_from = min(self.available_from, span.first)
@@ -207,6 +215,45 @@ class SharePartition(DeliverySpans):
         if spans:
             self.tidy(spans[0].first, spans[-1].last)
         return records
+
+    # Giving up
+
+    def _give_up(self, span: Span, limits: Limits, reason: str) -> None:
+        """Deliver records no more. They are done once they are dead letters, if the group has these."""
+        if limits.has_dead_letters:
+            span.unlock(ARCHIVING)
+            self.given_up.append(GivenUp(span.first, span.last, span.deliveries, reason))
+        else:
+            span.unlock(ARCHIVED)
+
+    def find_given_up(self, limits: Limits) -> None:
+        """Find after a restart what has to be written. The reasons were not stored: the deliveries tell."""
+        self.given_up = [
+            GivenUp(
+                span.first,
+                span.last,
+                span.deliveries,
+                TOO_OFTEN if span.deliveries >= limits.most_deliveries else REJECTED,
+            )
+            for span in self.spans
+            if span.state is ARCHIVING
+        ]
+
+    def buried(self, records: int) -> None:
+        """Archive the first records of those that are given up: as many as that, or all."""
+        for each in first_of(self.given_up, records):
+            first = max(each.first, self.start)
+            if first <= each.last:
+                for span in self.within(first, each.last):
+                    span.unlock(ARCHIVED)
+                self.tidy(first, each.last)
+        while records > 0 and self.given_up:
+            each = self.given_up[0]
+            if each.records <= records:
+                del self.given_up[0]
+            else:
+                self.given_up[0] = each._replace(first=each.first + records)
+            records -= each.records
 
     @property
     def next_deadline_ms(self) -> int | None:

@@ -16,12 +16,15 @@ class RecordState(IntEnum):
     ACQUIRED = 1
     """Never stored."""
     ACKNOWLEDGED = 2
+    ARCHIVING = 3
+    """Given up, but not yet in the dead-letter topic of the group (KIP-1191)."""
     ARCHIVED = 4
 
 
 AVAILABLE: Final = RecordState.AVAILABLE
 ACQUIRED: Final = RecordState.ACQUIRED
 ACKNOWLEDGED: Final = RecordState.ACKNOWLEDGED
+ARCHIVING: Final = RecordState.ARCHIVING
 ARCHIVED: Final = RecordState.ARCHIVED
 
 BatchKey = tuple[int, int]
@@ -51,7 +54,7 @@ class Span:
         self.deliveries = deliveries
         """How often the records were delivered."""
         self.batch = batch
-        """What they were first acquired with; None once they are done."""
+        """What they were first acquired with; None once they are never delivered again."""
         self.member = ""
         """Who holds them; empty unless they are acquired."""
         self.deadline_ms = 0
@@ -72,13 +75,13 @@ class Span:
     def unlock(self, state: RecordState) -> None:
         """Take the records from the member."""
         self.state, self.member, self.deadline_ms = state, "", 0
-        if self.is_done:
+        if state >= ACKNOWLEDGED:
             self.batch = None
 
     @property
     def is_done(self) -> bool:
-        """Whether the records are never delivered again."""
-        return self.state >= ACKNOWLEDGED
+        """Whether the group is done with the records."""
+        return self.state >= ACKNOWLEDGED and self.state is not ARCHIVING
 
     def goes_on(self, other: Span) -> bool:
         """Whether the next span differs in its offsets only."""

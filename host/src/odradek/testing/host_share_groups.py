@@ -22,8 +22,8 @@ class InFlight(NamedTuple):
     first: int
     last: int
     state: str
-    """``available`` again, ``acquired`` by a member, or done before earlier ones: ``acknowledged`` or
-    ``archived``."""
+    """``available`` again, ``acquired`` by a member, ``archiving`` until it is a dead letter, or done before
+    earlier ones: ``acknowledged`` or ``archived``."""
     deliveries: int
     member_id: str
     """Who holds them; empty unless they are acquired."""

@@ -21,9 +21,11 @@ REBALANCE_MS: Final = COORDINATOR + "rebalance.latency.total"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow(JsonRow):
-    """A consumer group, as its clients tell, and as its lag was measured."""
+    """A group of any type, as its clients tell, and as its lag was measured."""
 
     group_id: str
+    type: str
+    """``classic``, ``consumer``, ``share`` or ``streams``; empty if the lag of groups is not measured."""
     state: str
     """As its coordinator tells; empty if the lag of groups is not measured."""
     members: int | None
@@ -98,6 +100,7 @@ def group_row(fleet: Fleet, name: str, rows: Sequence[ClientRow], now_ms: int) -
     ]
     return GroupRow(
         group_id=name,
+        type=report.kind if report is not None else "",
         state=report.state if report is not None else "",
         members=report.members if report is not None else None,
         live=states[State.LIVE],

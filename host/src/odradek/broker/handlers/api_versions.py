@@ -17,8 +17,7 @@ Versions:
     * v5: the expected cluster and node.
 Differs from Kafka:
     * kraft.version and eligible.leader.replicas.version are listed as supported, so that tools know them, and
-      start at level 0: this host does not have what they turn on. share.version starts at 1: there are no
-      topics for records that a share group gives up (KIP-1191).
+      start at level 0: this host does not have what they turn on.
     * Every API refuses a client id longer than ``name.max.length``: POLICY_VIOLATION, and INVALID_REQUEST in
       the telemetry APIs. So does this one for the name or version of the software.
     * On a SASL listener, the expected cluster and node are also compared before the client has authenticated.

@@ -55,10 +55,11 @@ def deleted(name: str, group_id: str, broker: Broker, *, allowed: bool) -> Delet
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             error_message=UNKNOWN_PARTITION,
         )
-    result = DeletedTopicResult(topic_name=name, topic_id=topic_id)
+    result = DeletedTopicResult(topic_name=name)
     try:
         if not delete(broker.groups, idle_group(broker.groups, group_id), topic_id):
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NOTHING_TO_DELETE)
+        result.topic_id = topic_id
     except ApiError as error:
         result.error_code, result.error_message = error.code, error.message
     return result

@@ -6,6 +6,11 @@ Behavior:
     * Epoch -1 closes the session and releases everything that the member holds.
     * A request uses up an epoch of its session; it need not name partitions of the session.
     * Ranges before the start offset are ignored.
+    * Rejected records, and those that were delivered too often, are written to the dead-letter topic of the
+      group (KIP-1191) if it has one, then archived; the answer does not wait for that. A topic that does not
+      exist, that no group may use or that does not take the records leaves them out: they are archived all
+      the same. With ``errors.deadletterqueue.auto.create.topics.enable`` the host makes it. A dead letter
+      that is too large with the copy of its record is written without it.
 Versions:
     * v2: renewed locks (KIP-1222), and the lock duration in the answer.
 """

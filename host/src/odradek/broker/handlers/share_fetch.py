@@ -45,7 +45,6 @@ from odradek.broker.dispatch.throttling import (
 from odradek.broker.share.acknowledging import Acknowledging
 from odradek.broker.share.share_look import LookParams, ShareLook
 from odradek.broker.share.share_wait import ShareWait
-from odradek.broker.share.shares import limits_of
 from odradek.broker.share_member import require_member
 from odradek.plugin.authorizer import AclOperation, ResourceType
 from odradek.plugin.context import RequestContext
@@ -74,8 +73,8 @@ RECORD_LIMIT = 1
 def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     """Charge for the time, and for the bytes of the response."""
     time = charge_time(exchange, quotas)
-    if not quotas.fetch.is_enabled:
-        return time
+    if exchange.response is None or not quotas.fetch.is_enabled:
+        return time  # None: the client has left before there was one
     exchange.body = exchange.write(exchange.response)
     size = len(exchange.body) + RESPONSE_SIZE_BYTES
     time_ms = quotas.fetch.record_and_throttle_ms(*exchange.client, size, exchange.now_ms)
@@ -146,7 +145,7 @@ def look_params(request: ShareFetchRequest, context: RequestContext, broker: Bro
         Wanted(request.max_records, request.batch_size, request.share_acquire_mode == RECORD_LIMIT),
         min(request.max_bytes, fetch_limit_bytes(context, broker)),
         min(request.min_bytes, request.max_bytes),
-        limits_of(config),
+        broker.shares.limits(request.group_id or ""),
         config.auto_offset_reset,
         config.isolation_level == READ_COMMITTED,
     )

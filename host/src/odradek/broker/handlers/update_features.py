@@ -10,8 +10,8 @@ Ignored fields:
     * AllowDowngrade (v0): a level never goes down in this version, as in Kafka.
     * TimeoutMs: the levels apply before the answer.
 Differs from Kafka:
-    * kraft.version, eligible.leader.replicas.version and level 2 of share.version turn nothing on: only their
-      levels change. They start at 0 and 1, where a new cluster of Kafka has the newest levels.
+    * kraft.version and eligible.leader.replicas.version turn nothing on: only their levels change. They start
+      at 0, where a new cluster of Kafka has the newest levels.
 """
 
 from __future__ import annotations

@@ -73,14 +73,14 @@ class Acknowledging:
             self.one(key, partition.acknowledgement_batches)
             self.results.setdefault(key, None)
         except ApiError as error:
-            self.results[key] = error
+            self.results[key] = error.kept()
 
     def settle(self) -> None:
         """Store what has changed; if that fails, nothing was acknowledged."""
         try:
             self.shares.deliveries.settle(list(self.changed.values()))
         except ApiError as error:
-            self.results.update(dict.fromkeys(self.changed, error))
+            self.results.update(dict.fromkeys(self.changed, error.kept()))
 
     def one(self, key: PartitionKey, batches: Sequence[AcknowledgementBatch]) -> None:
         """Take the acknowledgements of one partition, all or none.

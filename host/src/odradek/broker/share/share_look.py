@@ -87,7 +87,7 @@ class ShareLook:
             self.readable[key] = delivery, log
             offer = self.offer(delivery, log, max_bytes)
         except ApiError as error:
-            self.errors[key] = error
+            self.errors[key] = error.kept()
             return
         if offer is not None:
             self.offers[key] = offer

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from odradek.broker.features import SHARE_VERSION, Features
+from odradek.broker.share.dead_letters import DeadLetters
+from odradek.broker.topic_changes import ChangeableTopics
 from odradek.group.share_config import ShareGroupConfig
 from odradek.share.acquisition import Limits
-from odradek.share.deliveries import Deliveries, PartitionKey, StateStore
+from odradek.share.deliveries import Deliveries, Delivery, PartitionKey, StateStore
 from odradek.share.share_sessions import ShareSession, ShareSessions
 from odradek.waiting.clock import Clock, Timer
+from odradek.waiting.step_runner import StepRunner
 
-
-def limits_of(config: ShareGroupConfig) -> Limits:
-    """The settings that deliveries follow."""
-    return Limits(
-        lock_ms=config.record_lock_duration_ms,
-        most_deliveries=config.delivery_count_limit,
-        in_flight=config.partition_max_record_locks,
-        may_renew=config.renew_acknowledge_enable,
-    )
+DEAD_LETTERS_LEVEL = 2
+"""From this level of ``share.version`` on there are dead-letter topics."""
 
 
 class Shares:
@@ -31,6 +28,10 @@ class Shares:
         timer: Ends locks.
         max_sessions: ``group.share.max.share.sessions``.
         max_session_partitions: ``fetch.session.partitions.max``.
+        features: Decide whether there are dead-letter topics.
+        topics: All topics.
+        steps: Writes dead letters.
+        num_partitions: Of a dead-letter topic that is made.
     """
 
     def __init__(
@@ -41,10 +42,32 @@ class Shares:
         timer: Timer,
         max_sessions: int,
         max_session_partitions: int,
+        features: Features,
+        topics: ChangeableTopics,
+        steps: StepRunner,
+        num_partitions: int,
     ) -> None:
         self.config = config
-        self.deliveries = Deliveries(store, clock, timer, lambda group_id: limits_of(config(group_id)))
+        self.features = features
+        self.deliveries = Deliveries(store, clock, timer, self.limits, self.bury)
+        self.letters = DeadLetters(self.deliveries, topics, config, num_partitions, steps, clock)
         self.sessions = ShareSessions(max_sessions, max_session_partitions, clock)
+
+    def limits(self, group_id: str) -> Limits:
+        """The settings that the deliveries of a group follow."""
+        config = self.config(group_id)
+        return Limits(
+            lock_ms=config.record_lock_duration_ms,
+            most_deliveries=config.delivery_count_limit,
+            in_flight=config.partition_max_record_locks,
+            may_renew=config.renew_acknowledge_enable,
+            has_dead_letters=bool(config.dead_letter_topic)
+            and self.features.level(SHARE_VERSION) >= DEAD_LETTERS_LEVEL,
+        )
+
+    def bury(self, delivery: Delivery) -> None:
+        """Write what a partition has given up to a topic."""
+        self.letters.bury(delivery)
 
     def close(self, session: ShareSession) -> None:
         """End a session, and release what its member holds."""

@@ -37,6 +37,7 @@ GROUPS: Final[Table[GroupRow]] = Table(
             value=lambda row: row.group_id,
             link=lambda row: group_link(row.group_id),
         ),
+        Column(id="type", heading="Type", value=lambda row: row.type, groups=True),
         Column(id="state", heading="State", value=lambda row: row.state, groups=True),
         Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
         measure("lag", "Lag", "", lambda row: row.lag),
