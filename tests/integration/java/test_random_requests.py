@@ -46,9 +46,7 @@ NOT_YET: Final = frozenset(
 )
 OF_TOPICS: Final = ("CreateTopicsRequest", "CreatePartitionsRequest", "DeleteTopicsRequest")
 """They come last: the others need the topics."""
-ELSEWHERE: Final = (
-    *("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetry", "PushTelemetry"),
-)
+ELSEWHERE: Final = (*("ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetry", "PushTelemetry"),)
 """What these answer depends on the connection, or is ours to say."""
 OF_BROKERS: Final = 4
 """The first version of AddPartitionsToTxn that only brokers send."""
