@@ -22,6 +22,7 @@ from odradek_console.node_pictures import SuffererRow, sufferers
 from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
 from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline, instance_of
+from odradek_console.waterfall import Beside, beside_of
 
 Made = TypeVar("Made")
 TOPIC: Final = "__client_telemetry"
@@ -152,6 +153,13 @@ class View:
         with self.lock:
             found = self.find(name, now_ms)
             return None if found is None else client_detail(self.fleet, found, now_ms, since_ms)
+
+    def beside(self, name: str) -> Beside | None:
+        """The values of a client and of its peers; None if there is no such client."""
+        now_ms = self.now_ms()
+        with self.lock:
+            found = self.find(name, now_ms)
+            return None if found is None else beside_of(self.fleet, found, now_ms)
 
     def find(self, name: str, now_ms: int) -> Client | None:
         """The client of an instance id or a client id. The caller holds the lock."""

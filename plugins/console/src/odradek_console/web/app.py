@@ -22,6 +22,7 @@ from odradek_console.group_pictures import GroupDetail
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.pushes import Pushes
 from odradek_console.rows import Reading
+from odradek_console.waterfall import Waterfall
 from odradek_console.web import live, openapi
 from odradek_console.web.console import Console
 from odradek_console.web.guard import Guard
@@ -39,6 +40,7 @@ from odradek_console.web.pages import (
     runbook,
     subscriptions,
     watch,
+    why,
 )
 from odradek_console.web.render import TEMPLATES, page
 from odradek_console.web.table import BadQuery, Table
@@ -61,6 +63,7 @@ PAGES: Final = (
     fleet,
     pushes,
     watch,
+    why,
     client,
     groups,
     nodes,
@@ -95,6 +98,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
 """Tables of the API, by path."""
 OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
     CLIENT: ("A client by its instance id or client id", client.DescribedClient),
+    f"{CLIENT}/why": ("Where the time of a client's requests goes, beside its peers and its past", Waterfall),
     f"{CLIENT}/pushes": ("The latest pushes of a client, decoded", Pushes),
     "/api/v1/groups/{group}": ("A consumer group with its members and partitions", GroupDetail),
     "/api/v1/reading": ("How far the topic has been read", Reading),
