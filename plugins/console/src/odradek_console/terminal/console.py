@@ -18,6 +18,7 @@ from odradek.endpoints.tls_entrance import NoTlsLoop
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.console_options import (
     access_settings,
+    alarm_sender,
     console_options,
     fleet_limits,
     older_points,
@@ -68,6 +69,7 @@ def console(
     )
     view = View(connect, settings)
     behind = make_console(view, connect, bootstrap_server, access, older_points(options))
+    behind.alarms = alarm_sender(options, view)
     serve(behind, server, until_stdin_ends=until_stdin_ends)
 
 

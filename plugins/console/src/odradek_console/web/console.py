@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek_console.alarms.sender import AlarmCounts, AlarmSender
 from odradek_console.engine.subscription_history import SubscriptionHistory
 from odradek_console.reach import Reach
 from odradek_console.reading.cluster_view import ClusterView
@@ -47,6 +48,8 @@ class Console:
     """The users and their roles."""
     tables: OlderPoints | None = None
     """The tables of odradek-spark, for points that are older than the memory."""
+    alarms: AlarmSender | None = None
+    """Sends alarms, if there are destinations."""
     reaches: Shared[list[Reach]] = field(default_factory=Shared)
     """The clients that each subscription selects."""
     stream_interval_s: float = STREAM_INTERVAL_S
@@ -59,9 +62,13 @@ class Console:
     def __enter__(self) -> Self:
         self.view.reader.start()
         self.watch.start()
+        if self.alarms is not None:
+            self.alarms.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.alarms is not None:
+            self.alarms.stop()
         self.watch.stop()
         self.view.close()
 
@@ -72,8 +79,9 @@ class Console:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Streams and sessions, and what was refused."""
-        return self.access.figures() | self.server.to_json()
+        """Streams, sessions and alarms, and what was refused."""
+        alarms = self.alarms.counts if self.alarms is not None else AlarmCounts()
+        return self.access.figures() | self.server.to_json() | alarms.to_json()
 
 
 def make_console(
