@@ -6,10 +6,12 @@ Apprise says only what is not a part of the address.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,7 +27,8 @@ MOST: Final = 20
 LEAST_SECRET: Final = 4
 """Shorter parts of an address are words of the language, too."""
 SPLIT: Final = re.compile(r"[:/@?&=#]+")
-LOGGER: Final = "apprise"
+SEND_S: Final = 30.0
+"""Time of an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Destination:
 
     name: str
     send: Callable[[Message], str]
-    """Sends a message; returns what went wrong, empty if nothing did. It blocks for seconds at most."""
+    """Sends a message; returns what went wrong, empty if nothing did. It takes `SEND_S` at most."""
 
 
 def read_destinations(path: Path) -> list[Destination]:
@@ -62,7 +65,7 @@ def read_destinations(path: Path) -> list[Destination]:
     return list(found.values())
 
 
-def destination(place: str, name: str, url: str) -> Destination:
+def destination(place: str, name: str, url: str, limit_s: float = SEND_S) -> Destination:
     """A destination of an address.
 
     Raises:
@@ -72,37 +75,26 @@ def destination(place: str, name: str, url: str) -> Destination:
         from apprise import Apprise
     except ImportError:
         raise ConfigError(place, MISSING) from None
-    with complaints():
-        server = Apprise.instantiate(url, suppress_exceptions=True)
-    if server is None:
+    logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it names addresses that it does not know
+    if Apprise.instantiate(url) is None:
         raise ConfigError(
             f"{place}.url",
             "expected an address of Apprise, such as slack://..., mailtos://... or jsons://...",
         )
-    sender = Apprise()
-    sender.add(server)
 
     def send(message: Message) -> str:
-        with complaints() as said:
-            is_sent = sender.notify(title=message.title, body=message.body)
-        return "" if is_sent else masked("; ".join(said), url) or "no answer, or a refusal"
+        asked = json.dumps({"url": url, "title": message.title, "body": message.body})
+        command = [sys.executable, "-m", "odradek_console.alarms"]
+        try:
+            done = subprocess.run(
+                command, input=asked, capture_output=True, text=True, timeout=limit_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"no answer within {limit_s:g} s"
+        said = (done.stderr.strip().splitlines() or [""])[-1]
+        return masked(said, url) or "no answer, or a refusal" if done.returncode else ""
 
     return Destination(name, send)
-
-
-@contextmanager
-def complaints() -> Iterator[list[str]]:
-    """What Apprise says meanwhile; nobody else gets it. One thread at a time."""
-    said: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    log = logging.getLogger(LOGGER)
-    log.propagate = False
-    log.addHandler(handler)
-    try:
-        yield said
-    finally:
-        log.removeHandler(handler)
 
 
 def masked(text: str, url: str) -> str:
