@@ -22,6 +22,7 @@ from odradek_console.node_pictures import SuffererRow, sufferers
 from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
 from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline, instance_of
+from odradek_console.upgrades import UpgradeRow, sent_by, upgrade_rows
 from odradek_console.waterfall import Beside, beside_of
 
 Made = TypeVar("Made")
@@ -138,6 +139,11 @@ class View:
         """The clients that are not gone, by the brokers that they talk to."""
         rows = {row.client_instance_id: row for row in self.clients() if row.state is not State.GONE}
         return self.in_turns(lambda some: sufferers(self.fleet, some, rows))
+
+    def upgrades(self) -> list[UpgradeRow]:
+        """What each version of Kafka means for each client."""
+        rows = self.clients()
+        return list(upgrade_rows(rows, dict(self.in_turns(lambda some: sent_by(self.fleet, some)))))
 
     def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
         """A client in full.

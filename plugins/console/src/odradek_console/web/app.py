@@ -39,6 +39,7 @@ from odradek_console.web.pages import (
     quotas,
     runbook,
     subscriptions,
+    upgrades,
     watch,
     why,
 )
@@ -69,6 +70,7 @@ PAGES: Final = (
     nodes,
     runbook,
     subscriptions,
+    upgrades,
     quotas,
     delivery,
     host,
@@ -86,6 +88,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
         groups.GROUPS,
         nodes.NODES,
         nodes.SUFFERERS,
+        upgrades.UPGRADES,
         subscriptions.SUBSCRIPTIONS,
         subscriptions.CHANGES,
         quotas.QUOTAS,

@@ -29,6 +29,7 @@ NAVIGATION: Final = (
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),
+    ("/upgrades", "Upgrades"),
     ("/host", "Host"),
 )
 QUESTIONS: Final = {each.id: each.question for each in FINDINGS}
