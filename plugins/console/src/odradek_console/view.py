@@ -10,6 +10,7 @@ from typing import Final, Self, TypeVar
 
 from odradek.client.admin import AdminClient
 from odradek_console.causes import Cause, Causes, told
+from odradek_console.cluster_rows import TopicListing
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import Places, State
 from odradek_console.engine.client_series import ShapeCounts
@@ -22,6 +23,7 @@ from odradek_console.node_pictures import SuffererRow, sufferers
 from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
 from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline, instance_of
+from odradek_console.topic_pictures import TopicDetail, topic_details, uses_of
 from odradek_console.upgrades import UpgradeRow, sent_by, upgrade_rows
 from odradek_console.waterfall import Beside, beside_of
 
@@ -144,6 +146,14 @@ class View:
         """What each version of Kafka means for each client."""
         rows = self.clients()
         return list(upgrade_rows(rows, dict(self.in_turns(lambda some: sent_by(self.fleet, some)))))
+
+    def topics(self, listed: Sequence[TopicListing] | None) -> list[TopicDetail]:
+        """The topics, by name, with those of the cluster."""
+        rows = {row.client_instance_id: row for row in self.clients()}
+        uses = self.in_turns(lambda some: uses_of(self.fleet, some, rows))
+        with self.lock:
+            groups = dict(self.fleet.lags.groups)
+        return list(topic_details(uses, groups, listed, self.now_ms()))
 
     def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
         """A client in full.

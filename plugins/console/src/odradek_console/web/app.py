@@ -22,6 +22,7 @@ from odradek_console.group_pictures import GroupDetail
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.pushes import Pushes
 from odradek_console.rows import Reading
+from odradek_console.topic_pictures import TopicDetail
 from odradek_console.waterfall import Waterfall
 from odradek_console.web import live, openapi
 from odradek_console.web.console import Console
@@ -39,6 +40,7 @@ from odradek_console.web.pages import (
     quotas,
     runbook,
     subscriptions,
+    topics,
     upgrades,
     watch,
     why,
@@ -70,6 +72,7 @@ PAGES: Final = (
     nodes,
     runbook,
     subscriptions,
+    topics,
     upgrades,
     quotas,
     delivery,
@@ -88,6 +91,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
         groups.GROUPS,
         nodes.NODES,
         nodes.SUFFERERS,
+        topics.TOPICS,
         upgrades.UPGRADES,
         subscriptions.SUBSCRIPTIONS,
         subscriptions.CHANGES,
@@ -104,6 +108,7 @@ OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
     f"{CLIENT}/why": ("Where the time of a client's requests goes, beside its peers and its past", Waterfall),
     f"{CLIENT}/pushes": ("The latest pushes of a client, decoded", Pushes),
     "/api/v1/groups/{group}": ("A consumer group with its members and partitions", GroupDetail),
+    "/api/v1/topics/{topic}": ("A topic with the clients that write and read it", TopicDetail),
     "/api/v1/reading": ("How far the topic has been read", Reading),
 }
 """Paths of the API that are no tables."""

@@ -25,6 +25,7 @@ FOLDER: Final = Path(__file__).parent
 NAVIGATION: Final = (
     ("/", "Clients"),
     ("/groups", "Groups"),
+    ("/topics", "Topics"),
     ("/nodes", "Nodes"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
