@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
 from odradek.findings.troubles import Kind
 from odradek_console.alarms.alarms import Alarms, Message
 from odradek_console.alarms.destinations import Destination, masked
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.causes import causes_of, told
+from odradek_console.companion import options
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow, TroubleRow
 from odradek_console.view import View
@@ -205,3 +207,11 @@ def test_no_part_of_an_address_is_in_what_is_logged(text: str, url: str) -> None
     for secret in ("T0AAAA", "B0BBBB", "cccc", "pass%20word", "pass word", "sEcret1"):
         assert secret not in found
     assert "mail.example.org" not in text or "mail.example.org" in found
+
+
+@pytest.mark.parametrize("url", ["console.example.org", "ftp://x", "https://a b", "https://x/?q=1"])
+def test_an_address_of_pages_must_be_one(url: str) -> None:
+    found = CliRunner().invoke(options, ["--bootstrap-server", "x:1", "--public-url", url])
+
+    assert found.exit_code == 2
+    assert "expected http://HOST or https://HOST" in found.output

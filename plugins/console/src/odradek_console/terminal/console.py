@@ -69,7 +69,7 @@ def console(
     )
     view = View(connect, settings)
     behind = make_console(view, connect, bootstrap_server, access, older_points(options))
-    behind.alarms = alarm_sender(options, view)
+    behind.alarms, behind.grafana = alarm_sender(options, view), options["grafana_url"]
     serve(behind, server, until_stdin_ends=until_stdin_ends)
 
 

@@ -203,6 +203,13 @@ ALARMS: Final = (
         help="Where people reach the pages, for links in alarms: https://console.example.org.",
     ),
     click.option(
+        "--grafana-url",
+        default="",
+        metavar="URL",
+        callback=address,
+        help="A Grafana with the dashboards of contrib/grafana: pages of clients and groups lead there.",
+    ),
+    click.option(
         "--alarms",
         type=A_FILE,
         metavar="FILE",

@@ -50,6 +50,8 @@ class Console:
     """The tables of odradek-spark, for points that are older than the memory."""
     alarms: AlarmSender | None = None
     """Sends alarms, if there are destinations."""
+    grafana: str = ""
+    """The URL of a Grafana with the dashboards; empty without one."""
     reaches: Shared[list[Reach]] = field(default_factory=Shared)
     """The clients that each subscription selects."""
     stream_interval_s: float = STREAM_INTERVAL_S

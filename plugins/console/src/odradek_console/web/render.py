@@ -68,6 +68,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     common = {
         "path": request.url.path,
         "cluster_name": console.cluster_name,
+        "grafana": console.grafana,
         "csrf": partial(csrf_field, request),
         "user": user,
         "may_act": user is not None and user.may_act,
