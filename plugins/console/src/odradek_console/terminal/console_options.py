@@ -28,6 +28,7 @@ QUESTION: Final = TablesSettings(path=Path())
 ACCESS: Final = AccessSettings()
 SENDER: Final = SenderSettings()
 SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
+MOST_PROGRAMS: Final = 50
 A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -50,6 +51,13 @@ def address(context: click.Context, parameter: click.Parameter, value: str) -> s
             f"expected http://HOST or https://HOST, with a path or none, found {value!r}"
         )
     return value.rstrip("/")
+
+
+def addresses(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Read addresses of sites."""
+    if len(values) > MOST_PROGRAMS:
+        raise click.BadParameter(f"expected at most {MOST_PROGRAMS}, found {len(values)}")
+    return tuple(address(context, parameter, each) for each in values)
 
 
 def networks(
@@ -201,6 +209,15 @@ ALARMS: Final = (
         metavar="URL",
         callback=address,
         help="Where people reach the pages, for links in alarms: https://console.example.org.",
+    ),
+    click.option(
+        "--program",
+        "programs",
+        multiple=True,
+        metavar="URL",
+        callback=addresses,
+        help="A gateway or host, by its metrics.listener: its destinations are on the page Delivery; may be "
+        "repeated.",
     ),
     click.option(
         "--grafana-url",

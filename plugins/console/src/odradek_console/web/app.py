@@ -98,6 +98,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
         quotas.QUOTAS,
         delivery.DELIVERY,
         delivery.DEAD_LETTERS,
+        delivery.PROGRAMS,
         host.BROKERS,
         host.CONFIGS,
     )

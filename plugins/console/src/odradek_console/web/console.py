@@ -18,6 +18,7 @@ from odradek_console.reach import Reach
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.reading.leases import Leases
 from odradek_console.reading.older_points import OlderPoints
+from odradek_console.reading.programs import Programs
 from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
@@ -50,6 +51,8 @@ class Console:
     """The tables of odradek-spark, for points that are older than the memory."""
     alarms: AlarmSender | None = None
     """Sends alarms, if there are destinations."""
+    programs: Programs = field(default_factory=lambda: Programs(()))
+    """Gateways and hosts whose metrics are read."""
     grafana: str = ""
     """The URL of a Grafana with the dashboards; empty without one."""
     reaches: Shared[list[Reach]] = field(default_factory=Shared)
@@ -64,6 +67,7 @@ class Console:
     def __enter__(self) -> Self:
         self.view.reader.start()
         self.watch.start()
+        self.programs.start()
         if self.alarms is not None:
             self.alarms.start()
         return self
@@ -72,6 +76,7 @@ class Console:
         if self.alarms is not None:
             self.alarms.stop()
         self.watch.stop()
+        self.programs.stop()
         self.view.close()
 
     @property
