@@ -30,6 +30,7 @@ from odradek_console.web.guard import Guard
 from odradek_console.web.pages import (
     client,
     delivery,
+    events,
     fleet,
     groups,
     host,
@@ -64,6 +65,7 @@ COMPRESSION: Final = 6
 """Of gzip: 9 takes four times as long for a table of 5000 rows, and saves 6 %."""
 PAGES: Final = (
     fleet,
+    events,
     pushes,
     watch,
     why,
@@ -91,6 +93,7 @@ TABLES: Final[dict[str, Table[Any]]] = {
         groups.GROUPS,
         nodes.NODES,
         nodes.SUFFERERS,
+        events.EVENTS,
         topics.TOPICS,
         upgrades.UPGRADES,
         subscriptions.SUBSCRIPTIONS,
