@@ -52,7 +52,7 @@ class Scene:
 
     def asked(self) -> ProgramRow:
         self.programs.ask()
-        return self.programs.rows(1_000_000)[0]
+        return self.programs.rows()[0]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_gateway_with_its_destinations(scene: Scene) -> None:
 
     assert (row.kind, row.state, row.connections) == ("gateway", "up", 7)
     assert (row.destination, row.waiting, row.delivered, row.health) == ("otlp", 3, 7, "well")
-    assert [each.destination for each in scene.programs.rows(0)] == ["otlp", "prometheus"]
+    assert [each.destination for each in scene.programs.rows()] == ["otlp", "prometheus"]
 
 
 def test_a_destination_that_takes_nothing_while_pushes_wait_is_lost(scene: Scene) -> None:
@@ -73,7 +73,7 @@ def test_a_destination_that_takes_nothing_while_pushes_wait_is_lost(scene: Scene
     assert scene.after(29, waiting=9, delivered=7).health == "well"
 
     row = scene.after(11, waiting=12, delivered=7)
-    assert (row.health, row.still_ms) == ("lost", 1_000_000 - 40_000)
+    assert (row.health, row.still_s) == ("lost", 40)
 
     assert scene.after(10, waiting=12, delivered=8).health == "well"
 

@@ -150,7 +150,23 @@ def test_without_the_cluster_there_are_the_topics_that_clients_tell_of(
     console.cluster.listed = None  # type: ignore[attr-defined]
 
     assert "Only topics that clients or groups tell of are here" in pages.get("/topics").text
-    assert set(rows(pages)) == {"a.orders", "logs", "stock"}
+    assert {name: row["usage"] for name, row in rows(pages).items()} == {
+        "a.orders": "used",
+        "logs": "not read",
+        "stock": "not known",
+    }
+
+
+def test_nobody_is_said_to_read_nothing_where_no_group_is_measured(
+    console: Console, pages: TestClient
+) -> None:
+    for instance in list(console.view.fleet.lags.reports):
+        console.view.fleet.lags.forget(instance)
+
+    usages = {name: row["usage"] for name, row in rows(pages).items()}
+
+    assert (usages["a.orders"], usages["logs"], usages["stock"]) == ("used", "not known", "not known")
+    assert "The lag of groups is not measured" in pages.get("/topics").text
 
 
 def test_a_topic_that_nobody_knows(pages: TestClient) -> None:

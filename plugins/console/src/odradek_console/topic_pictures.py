@@ -47,7 +47,17 @@ class Usage(StrEnum):
     UNUSED = "unused"
     UNREAD = "not read"
     UNWRITTEN = "not written"
+    UNKNOWN = "not known"
     USED = "used"
+
+
+USAGES: Final[Mapping[tuple[bool | None, bool | None], Usage]] = {
+    (True, True): Usage.USED,
+    (True, False): Usage.UNREAD,
+    (False, True): Usage.UNWRITTEN,
+    (False, False): Usage.UNUSED,
+}
+"""By whether a topic is written and read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +209,10 @@ def topic_details(
     for topic in sorted({*by_topic, *reading, *listings}):
         some = sorted(by_topic[topic], key=lambda each: (each.use != WRITES, each.client_id))
         reports = {name: groups[name] for name in sorted(reading[topic])}
-        yield TopicDetail(row=topic_row(topic, some, reports, listings.get(topic), now_ms), uses=tuple(some))
+        yield TopicDetail(
+            row=topic_row(topic, some, reports, listings.get(topic), now_ms, is_measured=bool(groups)),
+            uses=tuple(some),
+        )
 
 
 def renamed(uses: Iterable[UseRow], names: Collection[str]) -> list[UseRow]:
@@ -217,19 +230,21 @@ def topic_row(
     groups: Mapping[str, GroupReport],
     listing: TopicListing | None,
     now_ms: int,
+    *,
+    is_measured: bool,
 ) -> TopicRow:
+    """A topic. Without the lag of groups or the cluster it is not known that nobody uses it."""
     there = [each for each in uses if each.state != State.GONE]
     writers, readers = ([each for each in there if each.use == use] for use in (WRITES, READS))
     lags = [lag for each in groups.values() for at, lag in each.records.items() if at[0] == topic]
     last_ms = listing.last_ms if listing is not None else None
-    is_written = bool(writers) or (last_ms is not None and now_ms - last_ms < NEW_MS)
+    is_new = last_ms is not None and now_ms - last_ms < NEW_MS
+    is_written = bool(writers) or is_new or (None if listing is None else False)
     abandoned = tuple(name for name, each in groups.items() if not each.members)
-    is_read = bool(readers) or len(abandoned) < len(groups)
+    is_read = bool(readers) or len(abandoned) < len(groups) or (False if is_measured else None)
     return TopicRow(
         topic=topic,
-        usage=(Usage.USED if is_read else Usage.UNREAD)
-        if is_written
-        else (Usage.UNWRITTEN if is_read else Usage.UNUSED),
+        usage=USAGES.get((is_written, is_read), Usage.UNKNOWN),
         writers=len(writers),
         readers=len(readers),
         written=total(writers),

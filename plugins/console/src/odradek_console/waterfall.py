@@ -142,10 +142,9 @@ def beside_of(fleet: Fleet, client: Client, now_ms: int) -> Beside:
     """The values of a client and of its peers. The caller holds the lock."""
     values = values_of(fleet, client)
     for kind, key in ALIKE.items():
-        peers = [
-            each for each in peers_of(fleet, client, now_ms, kind) if fleet.identities.face(each) is each
-        ]
-        told = [found for each in peers if (found := values_of(fleet, each))]
+        alike = peers_of(fleet, client, now_ms, kind)
+        peers = (values_of(fleet, each) for each in alike if fleet.identities.face(each) is each)
+        told = [each for each in peers if values.keys() & each.keys()]
         if told:
             whose = f"{counted(len(told), 'client')} of the {kind} {key(client.entry)[0]}"
             return Beside(values=values, peers=whose, of_peers=told)

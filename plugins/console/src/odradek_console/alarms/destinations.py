@@ -11,6 +11,7 @@ import logging
 import re
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,9 @@ def destination(place: str, name: str, url: str, limit_s: float = SEND_S) -> Des
         ConfigError: Apprise does not know such addresses, or it is not installed.
     """
     try:
-        from apprise import Apprise
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # its own business
+            from apprise import Apprise
     except ImportError:
         raise ConfigError(place, MISSING) from None
     logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it names addresses that it does not know

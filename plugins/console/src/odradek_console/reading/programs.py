@@ -47,8 +47,8 @@ class ProgramRow(JsonRow):
     """Pushes since the start of the program."""
     health: str
     """``well``, or ``lost`` if pushes wait and none is accepted."""
-    still_ms: int | None
-    """Since when nothing was accepted; None if that is well."""
+    still_s: float | None
+    """For how long nothing was accepted; None if that is well."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Program:
                 moved_s[name] = now_s
         self.values, self.moved_s, self.problem = found, moved_s, ""
 
-    def rows(self, now_s: float, now_ms: int) -> Iterator[ProgramRow]:
+    def rows(self, now_s: float) -> Iterator[ProgramRow]:
         """One for each destination."""
         values = self.values or {}
         kind = "gateway" if any(each.startswith(GATEWAY) for each in values) else "host"
@@ -96,7 +96,7 @@ class Program:
                 waiting=values.get(QUEUED, {}).get(name),
                 delivered=values.get(DELIVERED, {}).get(name),
                 health="" if not name else "lost" if is_lost else "well",
-                still_ms=now_ms - int(still_s * 1000) if is_lost else None,
+                still_s=still_s if is_lost else None,
             )
 
 
@@ -162,6 +162,6 @@ class Programs:
             if not self.stopping.is_set():
                 each.ask(self.now_s())
 
-    def rows(self, now_ms: int) -> list[ProgramRow]:
+    def rows(self) -> list[ProgramRow]:
         """All of them, in the order that they were named."""
-        return [row for each in self.programs for row in each.rows(self.now_s(), now_ms)]
+        return [row for each in self.programs for row in each.rows(self.now_s())]

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from odradek_console.cluster_rows import DeadLetterRow, DeliveryRow
 from odradek_console.reading.programs import ProgramRow
 from odradek_console.reading.replay import deliver_from, deliver_since
+from odradek_console.text import duration
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import Form
 from odradek_console.web.render import page, picture, table_routes, utc
@@ -66,18 +67,18 @@ PROGRAMS: Final[Table[ProgramRow]] = Table(
     row=ProgramRow,
     columns=(
         Column(id="program", heading="Gateway or host", value=lambda row: row.program, groups=True),
-        Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
-        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
-        Column(id="destination", heading="Destination", value=lambda row: row.destination, groups=True),
         Column(
             id="health",
             heading="Health",
             value=lambda row: row.health,
-            text=lambda row: f"lost since {utc(row.still_ms)}" if row.still_ms else row.health,
+            text=lambda row: f"lost for {duration(row.still_s)}" if row.still_s else row.health,
             groups=True,
         ),
+        Column(id="destination", heading="Destination", value=lambda row: row.destination, groups=True),
         measure("waiting", "Waiting pushes", "", lambda row: row.waiting),
         measure("delivered", "Delivered", "", lambda row: row.delivered),
+        Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
+        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
         measure("connections", "Connections", "", lambda row: row.connections),
     ),
 )
@@ -94,7 +95,7 @@ def delivery(request: Request) -> Response:
         "delivery.html",
         forwarders=picture(DELIVERY, forwarders, State(sort="name")),
         groups=forwarders,
-        programs=picture(PROGRAMS, console.programs.rows(console.now_ms()), State(sort="health")),
+        programs=picture(PROGRAMS, console.programs.rows(), State(sort="health")),
         letters=picture(DEAD_LETTERS, cluster.dead_letters(), state),
     )
 
@@ -139,6 +140,6 @@ routes = [
     Route("/delivery", delivery),
     Route("/delivery/again", again, methods=["POST"]),
     *table_routes(DELIVERY, lambda console: console.cluster.delivery()),
-    *table_routes(PROGRAMS, lambda console: console.programs.rows(console.now_ms())),
+    *table_routes(PROGRAMS, lambda console: console.programs.rows()),
     *table_routes(DEAD_LETTERS, lambda console: console.cluster.dead_letters()),
 ]

@@ -103,7 +103,8 @@ def topics(request: Request) -> Response:
     found, problem = details(console_of(request))
     state = TOPICS.state(request.query_params.multi_items())
     table = picture(TOPICS, [each.row for each in found], state)
-    return page(request, "topics.html", table=table, problem=problem)
+    is_measured = any(each.row.groups for each in found)
+    return page(request, "topics.html", table=table, problem=problem, is_measured=is_measured)
 
 
 def found_topic(request: Request) -> TopicDetail:
