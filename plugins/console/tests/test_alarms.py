@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from odradek.findings.hints import FINDINGS
 from odradek.findings.troubles import Kind
+from odradek.plugin import ConfigError
 from odradek_console.alarms.alarms import Alarms, Message
-from odradek_console.alarms.destinations import Destination, masked
+from odradek_console.alarms.destinations import Destination, destination, masked, read_destinations
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.causes import causes_of, told
 from odradek_console.companion import options
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow, TroubleRow
 from odradek_console.view import View
+from support.alarm_receivers import hook, mail_server
 from support.console_client import no_cluster
 from support.watched_clients import WatchedClients, ms
 
@@ -91,8 +95,6 @@ def test_a_message_says_who_what_to_do_and_where() -> None:
 
 
 def test_every_finding_has_a_message() -> None:
-    from odradek.findings.hints import FINDINGS
-
     names = [each.id for each in FINDINGS if each.kind != Kind.NOTE]
     alarms, rows = Alarms(), [row(1, *names)]
 
@@ -215,3 +217,85 @@ def test_an_address_of_pages_must_be_one(url: str) -> None:
 
     assert found.exit_code == 2
     assert "expected http://HOST or https://HOST" in found.output
+
+
+SECRET = "T0AAAAAAA"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str], Path]:
+    def written(text: str) -> Path:
+        path = tmp_path / "alarms.toml"
+        path.write_text(text)
+        path.chmod(0o600)
+        return path
+
+    return written
+
+
+def test_destinations_of_many_kinds_are_read(file: Callable[[str], Path]) -> None:
+    urls = {
+        "slack": f"slack://{SECRET}/B0BBBBBBB/cccccccccccccccccccccccc/#ops",
+        "mail": "mailtos://ann:secret@mail.example.org?to=oncall@example.org",
+        "hook": "jsons://hooks.example.org/path",
+        "teams": "matrixs://ann:secret@matrix.example.org/#room",
+    }
+    text = "".join(f'[[destination]]\nname = "{name}"\nurl = "{url}"\n' for name, url in urls.items())
+
+    assert [each.name for each in read_destinations(file(text))] == list(urls)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "expected 1 to 20 tables [[destination]]"),
+        ("destination = 1", "expected 1 to 20 tables [[destination]]"),
+        ("x = [", "expected TOML"),
+        (f'[[destination]]\nurl = "slack://{SECRET}"', "expected a table with the keys name, url"),
+        (f'[[destination]]\nname = ""\nurl = "slack://{SECRET}"', "expected a printable name of its own"),
+        (f'[[destination]]\nname = "a"\nurl = "nothing://{SECRET}"', "expected an address of Apprise"),
+        (f'[[destination]]\nname = "a"\nurl = "slack://{SECRET}"', "expected an address of Apprise"),
+        ('[[destination]]\nname = "a"\nurl = 1', "expected an address of Apprise"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_without_its_secrets(
+    file: Callable[[str], Path], caplog: pytest.LogCaptureFixture, text: str, told: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_destinations(file(text))
+
+    assert told in str(refused.value)
+    assert SECRET not in f"{refused.value}{caplog.text}"
+
+
+def test_a_file_that_others_can_read_is_warned_of(
+    file: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = file(f'[[destination]]\nname = "a"\nurl = "json://localhost/{SECRET}"')
+    path.chmod(0o644)
+
+    read_destinations(path)
+
+    assert "addresses of alarms can be read by other users" in caplog.text
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.ci
+def test_what_a_destination_refuses_is_told_without_its_secrets() -> None:
+    refused = destination("", "ops", f"json://127.0.0.1:1/{SECRET}", 60.0)
+
+    problem = refused.send(Message("behind", "Look at it."))
+
+    assert "127.0.0.1" in problem
+    assert SECRET not in problem
+
+
+@pytest.mark.ci
+def test_a_mail_and_a_webhook_arrive() -> None:
+    with mail_server() as (port, mails), hook() as (url, bodies):
+        for address in (f"mailto://127.0.0.1:{port}?from=odradek@example.org&to=ann@example.org", url):
+            assert destination("", "ops", address, 60.0).send(Message("behind: group a", "Look at it.")) == ""
+
+    assert [(each["title"], each["message"]) for each in bodies] == [("behind: group a", "Look at it.")]
+    assert "Subject: behind: group a" in mails[0]
+    assert "Look at it." in mails[0]

@@ -72,14 +72,10 @@ def destination(place: str, name: str, url: str, limit_s: float = SEND_S) -> Des
     Raises:
         ConfigError: Apprise does not know such addresses, or it is not installed.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # its own business
-            from apprise import Apprise
-    except ImportError:
-        raise ConfigError(place, MISSING) from None
-    logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it names addresses that it does not know
-    if Apprise.instantiate(url) is None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Apprise's own business
+        is_known = knows(place, url)
+    if not is_known:
         raise ConfigError(
             f"{place}.url",
             "expected an address of Apprise, such as slack://..., mailtos://... or jsons://...",
@@ -98,6 +94,20 @@ def destination(place: str, name: str, url: str, limit_s: float = SEND_S) -> Des
         return masked(said, url) or "no answer, or a refusal" if done.returncode else ""
 
     return Destination(name, send)
+
+
+def knows(place: str, url: str) -> bool:
+    """Whether Apprise knows such addresses.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    try:
+        from apprise import Apprise
+    except ImportError:
+        raise ConfigError(place, MISSING) from None
+    logging.getLogger("apprise").setLevel(logging.CRITICAL)  # it names addresses that it does not know
+    return Apprise.instantiate(url) is not None
 
 
 def masked(text: str, url: str) -> str:
