@@ -22,7 +22,8 @@ MEMORY_BYTES: Final = 1 << 30
 def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
-    requests.sessions.DEFAULT_REDIRECT_LIMIT = 0  # a page for logging in would look like success
+    # A redirect to a page for logging in would look like success.
+    requests.sessions.DEFAULT_REDIRECT_LIMIT = 0  # type: ignore[attr-defined]
     asked = json.load(sys.stdin)
     sender = Apprise()
     is_sent = sender.add(asked["url"]) and sender.notify(title=asked["title"], body=asked["body"])
