@@ -21,7 +21,6 @@ from urllib.parse import unquote, urlsplit
 from odradek.plugin import ConfigError
 from odradek_console.alarms.alarms import Message
 from odradek_console.private_file import read_toml, warn_of_readers
-from odradek_console.web.users import is_name
 
 MISSING: Final = "Apprise is not installed: pip install 'odradek-console[alarms]'"
 MOST: Final = 20
@@ -57,7 +56,7 @@ def read_destinations(path: Path) -> list[Destination]:
         if not isinstance(row, dict) or row.keys() != {"name", "url"}:
             raise ConfigError(place, "expected a table with the keys name, url")
         name, url = row["name"], row["url"]
-        if not isinstance(name, str) or not is_name(name) or name in found:
+        if not isinstance(name, str) or not name.isprintable() or not name.strip() or name in found:
             raise ConfigError(f"{place}.name", "expected a printable name of its own")
         if not isinstance(url, str):
             raise ConfigError(f"{place}.url", "expected an address of Apprise")
