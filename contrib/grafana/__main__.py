@@ -36,7 +36,7 @@ def files(interval_s: int, place: Place = Place()) -> dict[str, str]:  # noqa: B
         PROMETHEUS + "client-recording.test.yml": recording_tests(interval_s),
         ALERTMANAGER + "client-alerts.yml": alert_manager_rules(interval_s),
         PAGE: runbook(interval_s),
-        **{f"{DASHBOARDS}{each.id}.json": written(each) for each in dashboards(interval_s)},
+        **{f"{DASHBOARDS}{each.id}.json": written(each, place.console) for each in dashboards(interval_s)},
     }
 
 
@@ -55,7 +55,7 @@ def place_of(given: argparse.Namespace) -> Place:
     bootstrap = given.bootstrap_server or usual.bootstrap
     if given.command_config:
         bootstrap += f" --command-config {given.command_config}"
-    return Place(bootstrap, given.runbook_url or usual.runbook)
+    return Place(bootstrap, given.runbook_url or usual.runbook, (given.console_url or "").rstrip("/"))
 
 
 def main(arguments: list[str]) -> int:
@@ -65,6 +65,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--bootstrap-server", help="address of the cluster for the commands of alerts")
     parser.add_argument("--command-config", help="properties file of a client, for the same commands")
     parser.add_argument("--runbook-url", help="URL of the page with the runbook, for the links of alerts")
+    parser.add_argument("--console-url", help="URL of the console, for the links of alerts and dashboards")
     parser.add_argument("--to", type=Path, default=ROOT, help="directory to write into")
     given = parser.parse_args(arguments)
     written = files(given.interval, place_of(given))

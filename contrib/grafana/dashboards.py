@@ -10,7 +10,7 @@ from typing import Any, Final
 from contrib.grafana.alerts import Alert, alerts
 from contrib.grafana.group_panels import GROUP_ROWS
 from contrib.grafana.host_panels import HOST_ROWS
-from contrib.grafana.panels import DATA_SOURCE, Panel, Query, Row, filtered, needs, placed
+from contrib.grafana.panels import DATA_SOURCE, LOCAL_CONSOLE, Panel, Query, Row, filtered, needs, placed
 from contrib.grafana.promql import duration, has_two_levels, metrics_in, selector, window_s
 from contrib.grafana.runbook import PAGE
 
@@ -47,6 +47,8 @@ class Dashboard:
     description: str
     rows: Sequence[Row]
     variables: Sequence[Variable] = ()
+    page: str = "/"
+    """The page of the console that shows the same, with variables."""
 
 
 CLUSTER = Variable(
@@ -218,7 +220,7 @@ def client(interval_s: int) -> Dashboard:
         "Kafka clients: client",
         "All that matters of one client instance, by concern.",
         [Row("Client", facts), *two_rows(panels)],
-        [
+        variables=[
             Variable("client_id", "Client id", "client_id"),
             Variable(
                 "client_instance_id",
@@ -227,6 +229,7 @@ def client(interval_s: int) -> Dashboard:
                 EVERY_CLIENT.replace("}", ',client_id=~"$client_id"}'),
             ),
         ],
+        page="/clients/${client_instance_id}",
     )
 
 
@@ -314,6 +317,7 @@ def dashboards(interval_s: int) -> list[Dashboard]:
         "The lag of consumer groups, in seconds and in records.",
         GROUP_ROWS,
         [GROUP],
+        page="/groups/${group}",
     )
     return [fleet(interval_s), client(interval_s), versions(interval_s), groups, host]
 
@@ -341,14 +345,21 @@ def presets_of(dashboard: Dashboard) -> Iterator[str]:
     return (name for row in dashboard.rows for panel in row.panels for name in panel.presets)
 
 
-def written(dashboard: Dashboard) -> str:
-    """A dashboard as Grafana imports it."""
+def written(dashboard: Dashboard, console: str = "") -> str:
+    """A dashboard as Grafana imports it, with a link to the console."""
     source = {
         "name": "datasource",
         "label": "Data source",
         "type": "datasource",
         "query": "prometheus",
         "current": {},
+    }
+    place = {
+        "name": "console",
+        "label": "Console",
+        "type": "constant",
+        "hide": 2,
+        "query": console or LOCAL_CONSOLE,
     }
     content = {
         "uid": f"odradek-{dashboard.id}",
@@ -371,9 +382,17 @@ def written(dashboard: Dashboard) -> str:
                 "asDropdown": True,
                 "includeVars": True,
                 "keepTime": True,
-            }
+            },
+            {
+                "type": "link",
+                "title": "Console",
+                "url": "${console}" + dashboard.page,
+                "icon": "external link",
+            },
         ],
-        "templating": {"list": [source, *(variable(each) for each in (CLUSTER, *dashboard.variables))]},
+        "templating": {
+            "list": [source, place, *(variable(each) for each in (CLUSTER, *dashboard.variables))]
+        },
         "panels": placed(dashboard.rows),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -192,7 +192,11 @@ def text_test(interval_s: int) -> dict[str, Any]:
         constant(COORDINATOR + "commit.latency.max", 6_200),
         Series("kafka_client_info", f"1x{STEPS}", place),
     ]
-    known = {"kafka_bootstrap": "kafka1:9092", "runbook_base": "https://wiki/runbook"}
+    known = {
+        "kafka_bootstrap": "kafka1:9092",
+        "runbook_base": "https://wiki/runbook",
+        "console_base": "https://console",
+    }
     return {
         "name": "texts",
         "interval": duration(interval_s),
@@ -213,6 +217,7 @@ def text_test(interval_s: int) -> dict[str, Any]:
                             "next_step": "odradek watch --bootstrap-server kafka1:9092 "
                             f"--instance={FIRES} --metrics {CONSUMER}",
                             "runbook_url": "https://wiki/runbook#slow-commits",
+                            "console_url": f"https://console/clients/{FIRES}",
                         },
                     }
                 ],

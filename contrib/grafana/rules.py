@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 from contrib.grafana.alerts import BOOTSTRAP, CAUSE_WORDS, GROUP, MEMBERS, WHO, Alert, alerts, recorded
 from contrib.grafana.causes import alert_labels, alertmanager
+from contrib.grafana.panels import LOCAL_CONSOLE
 from contrib.grafana.promql import by_series_name, duration, window_s
 
 WRITTEN: Final = "# Written by `python -m contrib.grafana`; do not edit.\n"
@@ -25,6 +26,7 @@ ADDRESS: Final = (
     "{{ .Labels.client_source_address }}:{{ .Labels.client_source_port }} {{ end }}"
 )
 """The client's address and port are not labels of its series: they change."""
+CONSOLE: Final = f'{{{{ or $externalLabels.console_base "{LOCAL_CONSOLE}" }}}}'
 UNSTABLE: Final = ("client_instance_id", "instance", "node_id", "partition")
 """Labels that grow without end: each start of a client has a new instance id."""
 
@@ -61,6 +63,8 @@ class Place:
     """The address of the cluster, which other options of its commands may follow."""
     runbook: str = '{{ or $externalLabels.runbook_base "reference/runbook.md" }}'
     """The URL of the runbook's page."""
+    console: str = ""
+    """The URL of the console, without a slash at the end."""
 
 
 def figure(alert: Alert) -> str:
@@ -115,7 +119,17 @@ def alert_rule(alert: Alert, place: Place) -> dict[str, Any]:
         annotations["address"] = ADDRESS
     annotations["next_step"] = alert.next_step.replace(BOOTSTRAP, place.bootstrap)
     annotations["runbook_url"] = f"{place.runbook}#{alert.id}"
+    annotations["console_url"] = (place.console or CONSOLE) + page_of(alert)
     return rule | {"labels": alert_labels(alert), "annotations": annotations}
+
+
+def page_of(alert: Alert) -> str:
+    """The page of the console that shows who an alert is about."""
+    if "client_instance_id" in alert.labels:
+        return "/clients/{{ $labels.client_instance_id }}"
+    if GROUP in alert.labels:
+        return f"/groups/{{{{ $labels.{GROUP} }}}}"
+    return "/nodes/{{ $labels.node_id }}" if alert.by == "node_id" else "/"
 
 
 def alert_manager_rules(interval_s: int) -> str:

@@ -16,6 +16,8 @@ from conformance.test_client_metrics_configs_golden import decoded
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.wire.api_names import api_name
+from odradek_console.upgrades import kafka_versions
 from support.broker import make_broker, make_connection
 from support.golden import GOLDEN, NEWEST, OLDER, Exchange, exchanges, golden_files, golden_id
 from support.headers import peek_api
@@ -124,6 +126,18 @@ def test_without_a_receiver_only_the_telemetry_apis_are_hidden() -> None:
     _, ours, _ = next(pairs(path))
 
     assert load_handlers().keys() - {api.api_key for api in ours.api_keys} == TELEMETRY
+
+
+def test_the_console_knows_the_lowest_versions_that_kafka_serves() -> None:
+    _, _, theirs = next(pairs(GOLDEN / NEWEST / f"{WITHOUT_RECEIVER}.hex"))
+    served = {api_name(api.api_key): api.min_version for api in theirs.api_keys}
+    served["Produce"] = 3  # offered from v0 on, for the sake of librdkafka, and refused below v3
+
+    known: dict[str, int] = {}
+    for kafka in kafka_versions():
+        known |= kafka.get("lowest", {})
+
+    assert {name: known.get(name, 0) for name in served} == served
 
 
 def test_every_version_has_a_golden_file() -> None:

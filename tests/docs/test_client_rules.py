@@ -115,7 +115,11 @@ def test_the_texts_of_an_alert_use_its_labels(alert: Alert) -> None:
 
 @pytest.mark.parametrize("alert", ALERTS.values(), ids=ALERTS)
 def test_the_next_step_is_a_command_that_works_as_written(alert: Alert) -> None:
-    place = Place("kafka1.example:9092 --command-config client.properties", "https://wiki.example/runbook")
+    place = Place(
+        "kafka1.example:9092 --command-config client.properties",
+        "https://wiki.example/runbook",
+        "https://console.example",
+    )
     annotations = alert_rule(alert, place)["annotations"]
 
     program, *arguments = shlex.split(LABEL.sub("-a", annotations["next_step"]))
@@ -130,6 +134,7 @@ def test_the_next_step_is_a_command_that_works_as_written(alert: Alert) -> None:
         "client.properties",
     )
     assert annotations["runbook_url"] == f"https://wiki.example/runbook#{alert.id}"
+    assert annotations["console_url"].startswith("https://console.example/")
 
 
 def test_rules_without_a_place_ask_the_external_labels_of_prometheus() -> None:

@@ -122,3 +122,16 @@ def test_the_first_page_ranks_and_groups(pages: TestClient) -> None:
     assert 'role="img"' in first
     assert (group["rows"], group["live"], group["gone"], group["lag"]) == (2, 2, 0, 21)
     assert [each["client_id"] for each in sorted_by_lag] == ["billing-1", "billing-0"]
+
+
+def test_pages_lead_to_grafana(view: View) -> None:
+    console = make_console(view, no_cluster, "localhost:9092")
+    console.now_ms, console.grafana = view.now_ms, "https://grafana.example"
+    pages = page_client(make_app(console))
+
+    client = pages.get("/clients/billing-1").text
+    assert (
+        "https://grafana.example/d/odradek-client?var-client_id=billing-1&amp;var-client_instance_id="
+        in client
+    )
+    assert "https://grafana.example/d/odradek-groups?var-group=billing" in pages.get("/groups/billing").text

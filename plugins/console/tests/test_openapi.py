@@ -18,6 +18,7 @@ from odradek_console.cluster_rows import (
     DeliveryRow,
     QuotaRow,
     SubscriptionRow,
+    TopicListing,
 )
 from odradek_console.engine.client_entry import Places
 from odradek_console.reading.cluster_view import ClusterView
@@ -37,7 +38,8 @@ REFUSED = {"sort": "nothing"}
 
 def named(path: str) -> str:
     """A path of the document with names of what there is."""
-    return path.replace("{instance}", "orders-1").replace("{group}", "billing")
+    names = {"instance": "orders-1", "group": "billing", "topic": "orders"}
+    return path.format_map(names)
 
 
 def nowhere() -> AdminClient:
@@ -47,7 +49,7 @@ def nowhere() -> AdminClient:
 class FilledCluster(ClusterView):
     """A cluster with a row of each kind."""
 
-    def kept(self, name: str, ask: Any) -> Any:
+    def kept(self, name: str, ask: Any, kept_s: float | None = None) -> Any:
         rows: dict[str, list[Any]] = {
             "subscriptions": [
                 SubscriptionRow(name="a", metrics="*", interval_ms=None, match="", lease_end_s=None),
@@ -77,6 +79,7 @@ class FilledCluster(ClusterView):
                     payload_bytes=3,
                 )
             ],
+            "topics": [TopicListing(name="orders", partitions=1, last_ms=ms(5))],
             "brokers": [BrokerRow(node_id=1, host="127.0.0.1", port=9092, is_controller=True)],
             "configs": [ConfigRow(resource="broker 1", name="telemetry.x", value=None, source="DEFAULT")],
         }

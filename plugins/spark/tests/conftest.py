@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -32,28 +29,6 @@ def host() -> Iterator[RunningHost]:
     with odradek.testing.host() as running:
         running.topics.create(TOPIC)
         yield running
-
-
-@pytest.fixture
-def hook() -> Iterator[tuple[str, list[Any]]]:
-    """The URL of a webhook, and the bodies that it got."""
-    bodies: list[Any] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/ring", bodies
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="session")

@@ -146,7 +146,6 @@ def test_without_rules_detection_does_not_run(tmp_path: Path) -> None:
     assert names(None) == [*always, "detect"]
     assert names(None, default_rules=False) == always
     assert names(rules, default_rules=False) == [*always, "detect"]
-    assert names(None, webhook_url="http://localhost") == [*always, "detect", "deliver"]
 
 
 def test_retention_is_set_by_table() -> None:

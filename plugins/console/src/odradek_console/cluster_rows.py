@@ -60,6 +60,16 @@ class DeadLetterRow(JsonRow):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicListing:
+    """A topic of the cluster."""
+
+    name: str
+    partitions: int
+    last_ms: int | None
+    """The newest time of a record; None if there is none, or the brokers do not tell it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow(JsonRow):
     """A broker, or a gateway that answers as one."""
 

@@ -17,6 +17,7 @@ import click
 from odradek.client.command_config import load_command_config
 from odradek.endpoints import Address, read_listener_tls
 from odradek.plugin import ConfigError, PluginConfig
+from odradek_console.alarms.destinations import read_destinations
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.console_options import access_settings, console_options
 from odradek_console.terminal.options import reading_from
@@ -139,6 +140,9 @@ def read_console(config: PluginConfig) -> ConsoleProcess | None:
     with explained(config, "tokens"):
         if given["tokens"] is not None:
             read_tokens(given["tokens"])
+    with explained(config, "alarms"):
+        if given["alarms"] is not None:
+            read_destinations(given["alarms"])
     with explained(config, "owners"):
         read_owners(given["owners"])
     with explained(config, "command.config"):

@@ -178,18 +178,27 @@ def sparkline_of(fleet: Fleet, client: Client, now_ms: int) -> Sparkline | None:
 
 def of_hour(series: ClientSeries, places: Sequence[Place], now_ms: int, *, is_worst: bool) -> list[float]:
     """The means of the steps of the last hour, from the first one with a value on; those between carry on."""
-    since_ms, found = now_ms - HOUR_MS, dict[int, float]()
+    return list(carried(means(series, places, now_ms, is_worst=is_worst)))
+
+
+def means(
+    series: ClientSeries, places: Sequence[Place], end_ms: int, *, is_worst: bool, begin_ms: int = 0
+) -> dict[int, float]:
+    """The means of the steps of the hour before a time, of several series together; none before a begin."""
+    since_ms, found = end_ms - HOUR_MS, dict[int, float]()
     rows = (
-        [row for row in series.history.rows() if row.time_ms >= since_ms - HOUR_MS // STEPS] if places else []
+        [row for row in series.history.rows() if since_ms - HOUR_MS // STEPS <= row.time_ms <= end_ms]
+        if places
+        else []
     )
     for each in places:
         sums: dict[int, list[float]] = {}
-        for time_ms, value in series.history.points(each.place, since_ms, rows):
+        for time_ms, value in series.history.points(each.place, max(since_ms, begin_ms), rows):
             sums.setdefault((time_ms - since_ms) * STEPS // HOUR_MS, []).append(value)
         for step, values in sums.items():
             mean = sum(values) / len(values)
             found[step] = max(found.get(step, 0.0), mean) if is_worst else found.get(step, 0.0) + mean
-    return list(carried(found))
+    return found
 
 
 def carried(found: dict[int, float]) -> Iterator[float]:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from odradek_console.engine.client_entry import State
 from odradek_console.engine.subscription_history import SubscriptionChange
 from odradek_console.figures import HOUR_MS, marked
+from odradek_console.json_form import JsonRow
 from odradek_console.rows import ClientRow
 from odradek_console.text import counted
 
@@ -32,12 +33,14 @@ MEASURES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(JsonRow):
     """Something that has changed in the last hour."""
 
     time_ms: int
     text: str
     link: str
+    app: str | None = None
+    """The application that was deployed; None for other changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +69,25 @@ def overview_of(
 ) -> Overview:
     """The overview of all clients."""
     there = [row for row in rows if row.state is not State.GONE]
-    changes = [*deploys(rows, now_ms), *reconnects(there, now_ms), *of_subscriptions(subscriptions, now_ms)]
-    changes.sort(key=lambda each: -each.time_ms)
     return Overview(
         states=Counter(str(row.state) for row in rows),
         findings=Counter(name for row in rows for name in row.findings).most_common(),
-        changes=changes[:MOST],
+        changes=changes_of(rows, subscriptions, now_ms - HOUR_MS)[:MOST],
         worst=[each for name, title in MEASURES.items() if (each := worst_by(there, name, title)).clients],
     )
+
+
+def changes_of(
+    rows: Sequence[ClientRow], subscriptions: Iterable[SubscriptionChange], since_ms: int
+) -> list[Change]:
+    """What has changed since a time, the newest first."""
+    there = [row for row in rows if row.state is not State.GONE]
+    found = [
+        *deploys(rows, since_ms),
+        *reconnects(there, since_ms),
+        *of_subscriptions(subscriptions, since_ms),
+    ]
+    return sorted(found, key=lambda each: -each.time_ms)
 
 
 def worst_by(rows: Iterable[ClientRow], name: str, title: str) -> Worst:
@@ -89,7 +103,7 @@ def worst_by(rows: Iterable[ClientRow], name: str, title: str) -> Worst:
     )
 
 
-def deploys(rows: Sequence[ClientRow], now_ms: int) -> Iterator[Change]:
+def deploys(rows: Sequence[ClientRow], since_ms: int) -> Iterator[Change]:
     """Applications with new instances: of another version, in the place of others, or more of them.
 
     What was there when the console began to read is not new.
@@ -97,7 +111,7 @@ def deploys(rows: Sequence[ClientRow], now_ms: int) -> Iterator[Change]:
     begin_ms = min((row.first_ms for row in rows), default=0)
     new, old = defaultdict[str, list[ClientRow]](list), defaultdict[str, list[ClientRow]](list)
     for row in rows:
-        is_new = row.first_ms > max(now_ms - HOUR_MS, begin_ms + 2 * row.interval_ms)
+        is_new = row.first_ms > max(since_ms, begin_ms + 2 * row.interval_ms)
         (new if is_new else old)[row.app].append(row)
     for app, found in new.items():
         before, after = (sorted({library(row) for row in some}) for some in (old[app], found))
@@ -110,7 +124,7 @@ def deploys(rows: Sequence[ClientRow], now_ms: int) -> Iterator[Change]:
             text = f"{count} new"
         name = app or "clients without a name"
         link = "/?" + urlencode({"app": app or '""', "state": "*", "sort": "-first"})
-        yield Change(time_ms=min(row.first_ms for row in found), text=f"{name}: {text}", link=link)
+        yield Change(time_ms=min(row.first_ms for row in found), text=f"{name}: {text}", link=link, app=app)
 
 
 def library(row: ClientRow) -> str:
@@ -118,11 +132,11 @@ def library(row: ClientRow) -> str:
     return f"{row.software} {row.version}".strip()
 
 
-def reconnects(rows: Iterable[ClientRow], now_ms: int) -> Iterator[Change]:
+def reconnects(rows: Iterable[ClientRow], since_ms: int) -> Iterator[Change]:
     """Gateways and brokers whose clients connected again together, as after a restart."""
     again, others = defaultdict[str, list[ClientRow]](list), Counter[str]()
     for row in rows:
-        is_again = row.before_node >= 0 and row.connected_ms > now_ms - HOUR_MS
+        is_again = row.before_node >= 0 and row.connected_ms > since_ms
         node = row.before_node if is_again else row.node_id
         place = f"gateway {row.gateway}" if row.gateway else f"broker {node}"
         if is_again:
@@ -150,9 +164,9 @@ def bunch(rows: Sequence[ClientRow]) -> Sequence[ClientRow]:
     return best
 
 
-def of_subscriptions(changes: Iterable[SubscriptionChange], now_ms: int) -> Iterator[Change]:
+def of_subscriptions(changes: Iterable[SubscriptionChange], since_ms: int) -> Iterator[Change]:
     """The subscriptions that were changed."""
     for each in changes:
-        if each.time_ms > now_ms - HOUR_MS:
+        if each.time_ms > since_ms:
             text = f"subscription {each.name} {each.act}{f' by {each.user}' if each.user else ''}"
             yield Change(time_ms=each.time_ms, text=text, link="/subscriptions/changes")

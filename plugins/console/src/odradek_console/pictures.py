@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from statistics import median
 from typing import Final
@@ -141,7 +141,9 @@ def series_rows(fleet: Fleet, client: Client, now_ms: int, since_ms: int) -> Ite
     series = fleet.series(client)
     if series is None:
         return
-    peers = peers_of(fleet, client, now_ms)
+    peers = [
+        of_peer for each in peers_of(fleet, client, now_ms) if (of_peer := fleet.series(each)) is not None
+    ]
     for name in sorted(series.places):
         known = client_metrics().get(name)
         for place in sorted(series.places[name], key=lambda each: each.labels):
@@ -165,21 +167,25 @@ def value_of(point: Point | None) -> float | None:
     return None if point is None else point.value
 
 
-def peers_of(fleet: Fleet, client: Client, now_ms: int) -> list[ClientSeries]:
-    """The series of other live clients of the application, at most `MOST_PEERS` of them."""
-    found: list[ClientSeries] = []
-    principal, app = client.entry.principal, client.entry.app
-    for each in reversed(fleet.clients.values()) if app else ():
+ALIKE: Final[Mapping[str, Callable[[ClientEntry], tuple[str, ...]]]] = {
+    "group": lambda entry: (entry.group_id,),
+    "application": lambda entry: (entry.app, entry.principal),
+    "library": lambda entry: (f"{entry.software} {entry.version}".strip(),),
+}
+"""What clients that are compared have in common, the closest first. Those without it have no peers."""
+
+
+def peers_of(fleet: Fleet, client: Client, now_ms: int, kind: str = "application") -> list[Client]:
+    """Other live clients that have something in common with one, at most `MOST_PEERS` of them."""
+    found: list[Client] = []
+    key = ALIKE[kind]
+    wanted, faces = key(client.entry), (client, fleet.identities.face(client))
+    for each in reversed(fleet.clients.values()) if wanted[0] else ():
         if len(found) == MOST_PEERS:
             break
         entry = each.entry
-        if entry.principal != principal or each is client or entry.state(now_ms) is not State.LIVE:
-            continue
-        if fleet.identities.face(each) in (client, fleet.identities.face(client)):
-            continue
-        series = fleet.series(each) if entry.app == app else None
-        if series is not None:
-            found.append(series)
+        if key(entry) == wanted and each is not client and entry.state(now_ms) is State.LIVE:
+            found += [each] if fleet.identities.face(each) not in faces else []
     return found
 
 

@@ -10,22 +10,30 @@ from typing import Final, Self, TypeVar
 
 from odradek.client.admin import AdminClient
 from odradek_console.causes import Cause, Causes, told
+from odradek_console.cluster_rows import TopicListing
+from odradek_console.effects import EventRow, events
 from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import Places, State
 from odradek_console.engine.client_series import ShapeCounts
 from odradek_console.engine.fleet import Fleet, FleetLimits
 from odradek_console.engine.owners import Owners
+from odradek_console.engine.subscription_history import SubscriptionChange
 from odradek_console.figures import sparkline_of
 from odradek_console.group_pictures import GroupDetail, GroupRow, group_detail, group_rows
 from odradek_console.kept_rows import KeptRows
 from odradek_console.node_pictures import SuffererRow, sufferers
+from odradek_console.overview import changes_of
 from odradek_console.pictures import client_detail
 from odradek_console.reading.topic_reader import TopicReader
 from odradek_console.rows import ClientDetail, ClientRow, Reading, Sparkline, instance_of
+from odradek_console.topic_pictures import TopicDetail, topic_details, uses_of
+from odradek_console.upgrades import UpgradeRow, sent_by, upgrade_rows
+from odradek_console.waterfall import Beside, beside_of
 
 Made = TypeVar("Made")
 TOPIC: Final = "__client_telemetry"
 HISTORY_MS: Final = 12 * 3_600_000
+MOST_EVENTS: Final = 200
 AT_ONCE: Final = 100
 """Rows that are made without letting the reader work."""
 
@@ -138,6 +146,26 @@ class View:
         rows = {row.client_instance_id: row for row in self.clients() if row.state is not State.GONE}
         return self.in_turns(lambda some: sufferers(self.fleet, some, rows))
 
+    def upgrades(self) -> list[UpgradeRow]:
+        """What each version of Kafka means for each client."""
+        rows = self.clients()
+        return list(upgrade_rows(rows, dict(self.in_turns(lambda some: sent_by(self.fleet, some)))))
+
+    def topics(self, listed: Sequence[TopicListing] | None) -> list[TopicDetail]:
+        """The topics, by name, with those of the cluster."""
+        rows = {row.client_instance_id: row for row in self.clients()}
+        uses = self.in_turns(lambda some: uses_of(self.fleet, some, rows))
+        with self.lock:
+            groups = dict(self.fleet.lags.groups)
+        return list(topic_details(uses, groups, listed, self.now_ms()))
+
+    def events(self, subscriptions: Sequence[SubscriptionChange]) -> list[EventRow]:
+        """What has changed as far back as is known, with the effects."""
+        rows, now_ms = self.clients(), self.now_ms()
+        changes = changes_of(rows, subscriptions, now_ms - self.settings.history_ms)[:MOST_EVENTS]
+        with self.lock:
+            return list(events(self.fleet, changes, rows, now_ms))
+
     def client(self, name: str, since_ms: int = 0) -> ClientDetail | None:
         """A client in full.
 
@@ -152,6 +180,13 @@ class View:
         with self.lock:
             found = self.find(name, now_ms)
             return None if found is None else client_detail(self.fleet, found, now_ms, since_ms)
+
+    def beside(self, name: str) -> Beside | None:
+        """The values of a client and of its peers; None if there is no such client."""
+        now_ms = self.now_ms()
+        with self.lock:
+            found = self.find(name, now_ms)
+            return None if found is None else beside_of(self.fleet, found, now_ms)
 
     def find(self, name: str, now_ms: int) -> Client | None:
         """The client of an instance id or a client id. The caller holds the lock."""

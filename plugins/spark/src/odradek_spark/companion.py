@@ -13,7 +13,6 @@ from typing import Final
 from odradek.plugin import PluginConfig
 from odradek.topic import TopicFormat
 from odradek_spark.conditions import without_condition
-from odradek_spark.jobs.addresses import is_address
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
     DEFAULT_PAYLOAD_BYTES,
@@ -112,14 +111,6 @@ def read_levels(config: PluginConfig) -> Levels:
     return Levels(tuple(metrics), tuple(labels))
 
 
-def read_address(config: PluginConfig, key: str) -> str | None:
-    """Read an http or https URL."""
-    url = config.text(key)
-    if url is not None and not is_address(url):
-        raise config.error(key, "expected an http or https URL")
-    return url
-
-
 def read_folder(config: PluginConfig, key: str) -> str | None:
     """Read the path or URI of a folder."""
     path = config.text(key)
@@ -146,8 +137,6 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
         "--master": config.text("master", "local[*]"),
         "--checkpoint": read_folder(config, "checkpoint"),
         "--rules-file": config.file("rules.file"),
-        "--webhook-url": read_address(config, "webhook.url"),
-        "--alertmanager-url": read_address(config, "alertmanager.url"),
     }
     for key, default, least, most in NUMBERS:
         options[f"--{key.replace('.', '-')}"] = config.integer(key, default, least, most)

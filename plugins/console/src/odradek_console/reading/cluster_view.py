@@ -12,9 +12,9 @@ import re2
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import read_subscriptions
-from odradek.client.errors import ClientError, RequestFailed
+from odradek.client.errors import ClientError, RequestFailed, UnsupportedVersion
 from odradek.client.lease import lease_end_s
-from odradek.client.resources import LATEST, ConfigResource
+from odradek.client.resources import LATEST, MAX_TIMESTAMP, ConfigResource, Offset
 from odradek_console.cluster_rows import (
     BrokerRow,
     ConfigRow,
@@ -22,6 +22,7 @@ from odradek_console.cluster_rows import (
     DeliveryRow,
     QuotaRow,
     SubscriptionRow,
+    TopicListing,
 )
 from odradek_console.engine.client_entry import Places
 from odradek_console.reading.pushes import Pushes, read_pushes
@@ -32,6 +33,11 @@ Value = TypeVar("Value")
 FORWARDERS: Final = ("odradek.forwarder.", "odradek.forward.")
 """Prefixes of the groups of forwarders: those of hosts, and those of `odradek forward`."""
 KEPT_S: Final = 5.0
+OURS: Final = "__"
+"""Prefix of topics that brokers, hosts and tools write for themselves."""
+TOPICS_KEPT_S: Final = 60.0
+MOST_PARTITIONS: Final = 10_000
+"""Whose last record is asked for."""
 SELECTORS: Final = {
     "client_id": "client_id",
     "client_instance_id": "client_instance_id",
@@ -103,18 +109,18 @@ class ClusterView:
             self.answers.clear()
             self.away = NEVER
 
-    def kept(self, name: str, ask: Callable[[AdminClient], Value]) -> Value:
+    def kept(self, name: str, ask: Callable[[AdminClient], Value], kept_s: float | None = None) -> Value:
         """An answer that is new enough, or a new one."""
         with self.lock:
             found = self.answers.get(name, NEVER)
-            if not self.is_new(found):
+            if not self.is_new(found, None if found.failure else kept_s):
                 found = self.answers[name] = self.asked(ask)
             value: Value = found.read()
             return value
 
-    def is_new(self, answer: Answer) -> bool:
+    def is_new(self, answer: Answer, kept_s: float | None = None) -> bool:
         """Whether an answer is still good."""
-        return self.now_s() - answer.asked_s <= self.kept_s
+        return self.now_s() - answer.asked_s <= (self.kept_s if kept_s is None else kept_s)
 
     def asked(self, ask: Callable[[AdminClient], Any]) -> Answer:
         """A new answer, or the failure of a moment ago if the cluster was away."""
@@ -155,6 +161,10 @@ class ClusterView:
     def dead_letters(self) -> list[DeadLetterRow]:
         """The latest pushes that forwarders gave up, the newest first."""
         return self.kept("dead letters", lambda admin: dead_letters(admin, self.topic))
+
+    def topics(self) -> list[TopicListing]:
+        """The topics that are not internal, by name, with the times of their last records."""
+        return self.kept("topics", topic_listings, TOPICS_KEPT_S)
 
     def brokers(self) -> list[BrokerRow]:
         """The brokers, by id."""
@@ -203,6 +213,28 @@ def delivery_rows(admin: AdminClient, topic: str) -> list[DeliveryRow]:
         name = group.split(".", 2)[2]
         rows.append(DeliveryRow(name=name, group_id=group, partitions=len(committed), lag_records=lag))
     return rows
+
+
+def topic_listings(admin: AdminClient) -> list[TopicListing]:
+    """The topics of a cluster. The newest times are asked for as many partitions as the bound allows."""
+    found = {
+        each.name: [partition.partition_index for partition in each.partitions]
+        for each in sorted(admin.metadata().topics, key=lambda each: each.name or "")
+        if each.name and not each.is_internal and not each.name.startswith(OURS)
+    }
+    places = [(name, index) for name, indexes in found.items() for index in indexes][:MOST_PARTITIONS]
+    newest = dict[str, int]()
+    try:
+        answers = admin.list_offsets_of_each(dict.fromkeys(places, MAX_TIMESTAMP))
+    except UnsupportedVersion:  # brokers before 3.0
+        answers = {}
+    for (name, _), answer in answers.items():
+        if isinstance(answer, Offset) and answer.timestamp_ms >= 0:
+            newest[name] = max(answer.timestamp_ms, newest.get(name, 0))
+    return [
+        TopicListing(name=name, partitions=len(indexes), last_ms=newest.get(name))
+        for name, indexes in found.items()
+    ]
 
 
 def broker_rows(admin: AdminClient) -> list[BrokerRow]:

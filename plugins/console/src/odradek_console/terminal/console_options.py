@@ -5,14 +5,19 @@ from __future__ import annotations
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import click
 
 from odradek.endpoints import Address, ListenerTls, parsed_address
 from odradek.endpoints.log_lines import FORMATTERS
+from odradek_console.alarms.alarms import Alarms
+from odradek_console.alarms.destinations import read_destinations
+from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.older_points import OlderPoints, TablesSettings
 from odradek_console.terminal.options import Command, milliseconds
+from odradek_console.view import View
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.proxies import USER_HEADER, Network, Proxies
 from odradek_console.web.server_settings import ServerSettings
@@ -21,7 +26,9 @@ from odradek_console.web.users import Role
 LIMITS: Final = FleetLimits()
 QUESTION: Final = TablesSettings(path=Path())
 ACCESS: Final = AccessSettings()
+SENDER: Final = SenderSettings()
 SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
+MOST_PROGRAMS: Final = 50
 A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -31,6 +38,26 @@ def listen(context: click.Context, parameter: click.Parameter, value: str) -> Ad
     if found is None:
         raise click.BadParameter(f"expected HOST:PORT, found {value!r}")
     return found
+
+
+def address(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Read the address of a site, without a slash at its end."""
+    parts = urlsplit(value)
+    is_site = (
+        parts.scheme in ("http", "https") and parts.hostname and value.isprintable() and " " not in value
+    )
+    if value and (not is_site or parts.query or parts.fragment):
+        raise click.BadParameter(
+            f"expected http://HOST or https://HOST, with a path or none, found {value!r}"
+        )
+    return value.rstrip("/")
+
+
+def addresses(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Read addresses of sites."""
+    if len(values) > MOST_PROGRAMS:
+        raise click.BadParameter(f"expected at most {MOST_PROGRAMS}, found {len(values)}")
+    return tuple(address(context, parameter, each) for each in values)
 
 
 def networks(
@@ -175,6 +202,41 @@ TABLES: Final = (
     number("--tables-max-bytes", QUESTION.max_bytes, "Size of the files that a question reads there."),
     duration("--tables-timeout", "10s", "Time of a question."),
 )
+ALARMS: Final = (
+    click.option(
+        "--public-url",
+        default="",
+        metavar="URL",
+        callback=address,
+        help="Where people reach the pages, for links in alarms: https://console.example.org.",
+    ),
+    click.option(
+        "--program",
+        "programs",
+        multiple=True,
+        metavar="URL",
+        callback=addresses,
+        help="A gateway or host, by its metrics.listener: its destinations are on the page Delivery; may be "
+        "repeated.",
+    ),
+    click.option(
+        "--grafana-url",
+        default="",
+        metavar="URL",
+        callback=address,
+        help="A Grafana with the dashboards of contrib/grafana: pages of clients and groups lead there.",
+    ),
+    click.option(
+        "--alarms",
+        type=A_FILE,
+        metavar="FILE",
+        help="TOML file of destinations of alarms: Slack, mail, webhooks and others, by Apprise.",
+    ),
+    number("--max-waiting-alarms", SENDER.max_waiting, "Messages that wait for a destination of alarms."),
+    duration(
+        "--alarm-retry", "1h", "A message that a destination does not take is given up after this time."
+    ),
+)
 LOGS: Final = (
     click.option(
         "--audit-log",
@@ -194,7 +256,7 @@ LOGS: Final = (
 
 def console_options(command: Command) -> Command:
     """Add the options."""
-    for option in reversed((*LISTENING, *USERS, *LOGS, *TABLES, *BOUNDS)):
+    for option in reversed((*LISTENING, *USERS, *LOGS, *TABLES, *ALARMS, *BOUNDS)):
         command = option(command)
     return command
 
@@ -265,6 +327,20 @@ def older_points(options: dict[str, Any]) -> OlderPoints | None:
             timeout_s=options["tables_timeout_ms"] / 1000,
         )
     )
+
+
+def alarm_sender(options: dict[str, Any], view: View) -> AlarmSender | None:
+    """What sends alarms; None without destinations.
+
+    Raises:
+        ConfigError: The file of the destinations is not usable.
+    """
+    if options["alarms"] is None:
+        return None
+    settings = SenderSettings(
+        max_waiting=options["max_waiting_alarms"], retry_s=options["alarm_retry_ms"] / 1000
+    )
+    return AlarmSender(view, Alarms(options["public_url"]), read_destinations(options["alarms"]), settings)
 
 
 def fleet_limits(options: dict[str, Any]) -> FleetLimits:

@@ -22,12 +22,15 @@ from odradek_console.group_pictures import GroupDetail
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.pushes import Pushes
 from odradek_console.rows import Reading
+from odradek_console.topic_pictures import TopicDetail
+from odradek_console.waterfall import Waterfall
 from odradek_console.web import live, openapi
 from odradek_console.web.console import Console
 from odradek_console.web.guard import Guard
 from odradek_console.web.pages import (
     client,
     delivery,
+    events,
     fleet,
     groups,
     host,
@@ -38,7 +41,10 @@ from odradek_console.web.pages import (
     quotas,
     runbook,
     subscriptions,
+    topics,
+    upgrades,
     watch,
+    why,
 )
 from odradek_console.web.render import TEMPLATES, page
 from odradek_console.web.table import BadQuery, Table
@@ -59,13 +65,17 @@ COMPRESSION: Final = 6
 """Of gzip: 9 takes four times as long for a table of 5000 rows, and saves 6 %."""
 PAGES: Final = (
     fleet,
+    events,
     pushes,
     watch,
+    why,
     client,
     groups,
     nodes,
     runbook,
     subscriptions,
+    topics,
+    upgrades,
     quotas,
     delivery,
     host,
@@ -83,11 +93,15 @@ TABLES: Final[dict[str, Table[Any]]] = {
         groups.GROUPS,
         nodes.NODES,
         nodes.SUFFERERS,
+        events.EVENTS,
+        topics.TOPICS,
+        upgrades.UPGRADES,
         subscriptions.SUBSCRIPTIONS,
         subscriptions.CHANGES,
         quotas.QUOTAS,
         delivery.DELIVERY,
         delivery.DEAD_LETTERS,
+        delivery.PROGRAMS,
         host.BROKERS,
         host.CONFIGS,
     )
@@ -95,8 +109,10 @@ TABLES: Final[dict[str, Table[Any]]] = {
 """Tables of the API, by path."""
 OBJECTS: Final[dict[str, tuple[str, type[JsonRow]]]] = {
     CLIENT: ("A client by its instance id or client id", client.DescribedClient),
+    f"{CLIENT}/why": ("Where the time of a client's requests goes, beside its peers and its past", Waterfall),
     f"{CLIENT}/pushes": ("The latest pushes of a client, decoded", Pushes),
     "/api/v1/groups/{group}": ("A consumer group with its members and partitions", GroupDetail),
+    "/api/v1/topics/{topic}": ("A topic with the clients that write and read it", TopicDetail),
     "/api/v1/reading": ("How far the topic has been read", Reading),
 }
 """Paths of the API that are no tables."""

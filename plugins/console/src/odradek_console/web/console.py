@@ -12,11 +12,13 @@ from starlette.requests import Request
 
 from odradek.client.admin import AdminClient
 from odradek.client.cluster_watch import ClusterWatch, Observed
+from odradek_console.alarms.sender import AlarmCounts, AlarmSender
 from odradek_console.engine.subscription_history import SubscriptionHistory
 from odradek_console.reach import Reach
 from odradek_console.reading.cluster_view import ClusterView
 from odradek_console.reading.leases import Leases
 from odradek_console.reading.older_points import OlderPoints
+from odradek_console.reading.programs import Programs
 from odradek_console.view import View
 from odradek_console.web.access import Access, loopback_access
 from odradek_console.web.audit import Audit
@@ -47,6 +49,12 @@ class Console:
     """The users and their roles."""
     tables: OlderPoints | None = None
     """The tables of odradek-spark, for points that are older than the memory."""
+    alarms: AlarmSender | None = None
+    """Sends alarms, if there are destinations."""
+    programs: Programs = field(default_factory=lambda: Programs(()))
+    """Gateways and hosts whose metrics are read."""
+    grafana: str = ""
+    """The URL of a Grafana with the dashboards; empty without one."""
     reaches: Shared[list[Reach]] = field(default_factory=Shared)
     """The clients that each subscription selects."""
     stream_interval_s: float = STREAM_INTERVAL_S
@@ -59,10 +67,16 @@ class Console:
     def __enter__(self) -> Self:
         self.view.reader.start()
         self.watch.start()
+        self.programs.start()
+        if self.alarms is not None:
+            self.alarms.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.alarms is not None:
+            self.alarms.stop()
         self.watch.stop()
+        self.programs.stop()
         self.view.close()
 
     @property
@@ -72,8 +86,9 @@ class Console:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Streams and sessions, and what was refused."""
-        return self.access.figures() | self.server.to_json()
+        """Streams, sessions and alarms, and what was refused."""
+        alarms = self.alarms.counts if self.alarms is not None else AlarmCounts()
+        return self.access.figures() | self.server.to_json() | alarms.to_json()
 
 
 def make_console(

@@ -25,10 +25,12 @@ FOLDER: Final = Path(__file__).parent
 NAVIGATION: Final = (
     ("/", "Clients"),
     ("/groups", "Groups"),
+    ("/topics", "Topics"),
     ("/nodes", "Nodes"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),
+    ("/upgrades", "Upgrades"),
     ("/host", "Host"),
 )
 QUESTIONS: Final = {each.id: each.question for each in FINDINGS}
@@ -66,6 +68,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
     common = {
         "path": request.url.path,
         "cluster_name": console.cluster_name,
+        "grafana": console.grafana,
         "csrf": partial(csrf_field, request),
         "user": user,
         "may_act": user is not None and user.may_act,

@@ -6,24 +6,21 @@ import hashlib
 import hmac
 import logging
 import re
-import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.endpoints import WatchedFiles, read_small_file
+from odradek.endpoints import WatchedFiles
 from odradek.plugin import ConfigError
+from odradek_console.private_file import read_toml, warn_of_readers
 from odradek_console.web.users import LOCAL, Role, is_name
 
 log = logging.getLogger(__name__)
 
 LEAST_TOKEN: Final = 20
 """Characters of a token. Shorter ones can be guessed."""
-OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 MOST_TOKENS: Final = 1_000
-MAX_FILE_BYTES: Final = 1 << 20
 DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 KEYS: Final = frozenset({"name", "role", "sha256", "token"})
 
@@ -89,12 +86,7 @@ def read_tokens(path: Path) -> Mapping[bytes, Token]:
     Raises:
         ConfigError: The file is not usable. The message never shows a token.
     """
-    try:
-        table = tomllib.loads(read_small_file(path, MAX_FILE_BYTES).decode())
-    except OSError as error:
-        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
-    except ValueError:
-        raise ConfigError(str(path), "expected TOML") from None
+    table = read_toml(path)
     rows = table.get("token")
     if table.keys() != {"token"} or not isinstance(rows, list) or not 0 < len(rows) <= MOST_TOKENS:
         raise ConfigError(str(path), f"expected 1 to {MOST_TOKENS} tables [[token]], and nothing else")
@@ -105,18 +97,8 @@ def read_tokens(path: Path) -> Mapping[bytes, Token]:
             raise ConfigError(f"{path}: [[token]] number {number}", "expected a token of its own")
         found[token.digest] = token
     if any("token" in row for row in rows):
-        warn_of_readers(path)
+        warn_of_readers(path, "tokens", "use sha256, or chmod 600")
     return found
-
-
-def warn_of_readers(path: Path) -> None:
-    """Warn if other users of the machine can read the tokens."""
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & OTHERS:
-        log.warning(
-            "tokens can be read by other users: use sha256, or chmod 600",
-            extra={"file": str(path), "mode": f"{mode:o}"},
-        )
 
 
 def read_token(place: str, row: object) -> Token:

@@ -14,7 +14,7 @@ import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import adding, address, destinations, file, kept_days, levels, number, rules
+from odradek_spark.cli.options import adding, file, kept_days, levels, number, rules
 from odradek_spark.ingest.failures import explain
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_tables.dataset import DatasetError
@@ -45,18 +45,6 @@ maintenance_options = adding(
         default=True,
         show_default=True,
         help="Detect the troubles that the documentation lists.",
-    ),
-    click.option(
-        "--webhook-url",
-        metavar="URL",
-        callback=address,
-        help="Post each opening and closing of an anomaly to this URL, as JSON.",
-    ),
-    click.option(
-        "--alertmanager-url",
-        metavar="URL",
-        callback=address,
-        help="Send each anomaly to this Alertmanager, by its API v2: http://HOST:9093.",
     ),
     number(
         "--maintenance-interval-ms",
@@ -111,8 +99,6 @@ class Maintenance:
         rollup_client_metrics: Sequence[str] = (),
         rollup_fleet_labels: Sequence[str] = (),
         default_rules: bool = True,
-        webhook_url: str | None = None,
-        alertmanager_url: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
@@ -130,9 +116,6 @@ class Maintenance:
         wanted = rules(rules_file, default_rules=default_rules)
         if wanted:
             jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, wanted)))
-        told = destinations(webhook_url, alertmanager_url)
-        if told:
-            jobs.append(("deliver", often_s, lambda _: reports.delivered(dataset, told)))
         self.due = [Due(name, after_s, job, clock() + after_s) for name, after_s, job in jobs]
 
     @contextmanager

@@ -11,8 +11,6 @@ import click
 from odradek.endpoints import Address, parsed_address
 from odradek.topic import TopicFormat
 from odradek_spark.cli.times import Moment
-from odradek_spark.jobs.addresses import is_address
-from odradek_spark.jobs.destinations import Alertmanager, Destination, Webhook
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
 from odradek_spark.source.options import (
@@ -109,13 +107,6 @@ topic_options = adding(
 )
 
 
-def address(_: click.Context, parameter: click.Parameter, url: str | None) -> str | None:
-    """An http or https URL."""
-    if url is not None and not is_address(url):
-        raise click.UsageError(f"option {parameter.opts[0]}: expected an http or https URL")
-    return url
-
-
 def listener(_: click.Context, parameter: click.Parameter, url: str | None) -> Address | None:
     """The address of a listener for plain HTTP."""
     if url is None:
@@ -138,12 +129,6 @@ def rules(rules_file: Path | None, *, default_rules: bool) -> list[Rule]:
     except RuleError as error:
         raise RuleError(f"{rules_file}: {error}") from error
     return combined(shipped() if default_rules else [], own)
-
-
-def destinations(webhook_url: str | None, alertmanager_url: str | None) -> list[Destination]:
-    """The destinations of alarms."""
-    found: list[Destination] = [] if webhook_url is None else [Webhook(webhook_url)]
-    return found if alertmanager_url is None else [*found, Alertmanager(alertmanager_url)]
 
 
 def levels(client_metrics: Iterable[str], fleet_labels: Iterable[str]) -> Levels:

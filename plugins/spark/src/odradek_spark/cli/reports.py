@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from odradek_spark.jobs.destinations import Destination
 from odradek_spark.jobs.rules import Rule
 from odradek_tables.dataset import Dataset
 from odradek_tables.levels import Levels
@@ -41,14 +40,6 @@ def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | Non
     if done is None:
         return None
     return f"detect: {len(done.opened)} opened, {len(done.closed)} closed, {done.going_on} go on"
-
-
-def delivered(root: str, destinations: Sequence[Destination]) -> str | None:
-    """Tell destinations of the anomalies that opened and closed."""
-    from odradek_spark.jobs.deliver import run_deliver
-
-    done = run_deliver(root, destinations, datetime.now(UTC))
-    return None if done is None else done.line()
 
 
 def compacted(spark: SparkSession, root: str) -> str | None:

@@ -24,13 +24,11 @@ SILENCE_INTERVALS = 2.5
 """After this many push intervals without a sample, the state is unknown."""
 CLOSED = "closed"
 RECOVERED, SILENT = "recovered", "silent"
-NOT_DELIVERED = ""
-"""No destination has been told of an episode; null: the episode is older than destinations."""
 SAMPLE = (
     *SERIES,
     *CLIENT,
     *("start_ts", "ts", "recv_ts", "value", "worst", "samples", "push_interval_ms", "throttle_ms", "op"),
-    *("threshold", "clear", "hold_ms", "beyond", "worse", "fired_ts", "delivered"),
+    *("threshold", "clear", "hold_ms", "beyond", "worse", "fired_ts"),
 )
 AT_LAST = (
     *("value", "recv_ts", "next_beyond", "next_gap", "push_interval_ms", "throttle_ms", "op", "threshold"),
@@ -73,7 +71,6 @@ def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
         .withColumn("worst", F.col("value"))
         .withColumn("samples", F.lit(1).cast("bigint"))
         .withColumn("fired_ts", F.lit(None).cast("timestamp"))
-        .withColumn("delivered", F.lit(NOT_DELIVERED))
     )
 
 
@@ -97,7 +94,6 @@ def carried(known: DataFrame) -> DataFrame:
         F.lit(True).alias("beyond"),
         F.lit(True).alias("worse"),
         "fired_ts",
-        "delivered",
     )
 
 
@@ -151,7 +147,6 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
         .agg(
             F.coalesce(F.min("fired_ts"), F.min(F.when(F.col("long"), F.col("ts")))).alias("fired_ts"),
             F.max("ts").alias("last_ts"),
-            F.max("delivered").alias("delivered"),
             F.sum("samples").alias("samples"),
             F.max("worst").alias("highest"),
             F.min("worst").alias("lowest"),

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek.findings.troubles import SILENCE
 from odradek_spark.frames import pushes as pushes_of
-from odradek_spark.jobs.detect import CLOSED, NOT_DELIVERED, RECOVERED, SILENT
+from odradek_spark.jobs.detect import CLOSED, RECOVERED, SILENT
 from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule
 from odradek_spark.jobs.samples import CLIENT, INSTANCE, MS_PER_S, waited_ms
@@ -191,7 +191,6 @@ def opened(last: Row, rule: Rule, heard: int, now: datetime) -> Row | None:
         "last": float(heard),
         "push_interval_ms": interval_ms,
         "throttle_ms": int(wait_ms),
-        "delivered": NOT_DELIVERED,
         "date": f"{pushed:%Y-%m-%d}",
     }
 

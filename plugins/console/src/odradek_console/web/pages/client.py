@@ -133,9 +133,12 @@ def found_client(request: Request, since_ms: int) -> ClientDetail:
     return detail
 
 
-def windowed(request: Request) -> tuple[ClientDetail, Window]:
-    """A client with its points in the window. That of a client that is gone ends with its last push."""
-    console, name = console_of(request), window_of(request)
+def windowed(request: Request, name: str = "") -> tuple[ClientDetail, Window]:
+    """A client with its points in a window, by default in that of the URL.
+
+    The window of a client that is gone ends with its last push.
+    """
+    console, name = console_of(request), name or window_of(request)
     span_ms = windows_of(console)[name]
     now_ms = console.now_ms()
     detail = found_client(request, now_ms - span_ms)

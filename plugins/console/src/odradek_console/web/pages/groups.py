@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
@@ -61,7 +62,10 @@ MEMBERS: Final[Table[MemberRow]] = Table(
         Column(id="state", heading="State", value=lambda row: row.state),
         Column(id="findings", heading="Findings", value=lambda row: row.findings),
         measure("lag", "Lag", "", lambda row: row.lag),
-        measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+        replace(
+            measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+            by=lambda row: (row.lag_s or -1.0, row.lag or -1.0),  # a lag whose time is not known counts, too
+        ),
         Column(id="partitions", heading="Partitions", value=lambda row: row.partitions),
         measure("rebalances", "Rebalances", "", lambda row: row.rebalances),
         measure("rebalance_ms", "In rebalances", "ms", lambda row: row.rebalance_ms),

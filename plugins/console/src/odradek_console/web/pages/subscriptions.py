@@ -59,7 +59,7 @@ def end_text(each: ReachRow) -> str:
 
 SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
     name="subscriptions",
-    sort="name",
+    sort="-series",
     row=ReachRow,
     columns=(
         Column(

@@ -1,0 +1,1 @@
+"""Alarms from the console itself, for those who run no Alertmanager."""

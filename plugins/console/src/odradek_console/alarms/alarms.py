@@ -1,0 +1,132 @@
+"""What is alarming now, as messages: one when a cause begins, and one when it is over.
+
+An alarm is a cause that several clients have in common, or a finding of clients that no cause explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+from urllib.parse import urlencode
+
+from odradek.findings.hints import EXPLAINS, FINDINGS, SHARED
+from odradek_console.causes import Cause
+from odradek_console.engine.client_entry import State
+from odradek_console.rows import ClientRow
+from odradek_console.text import age, counted
+
+SETTLE_MS: Final = 30_000
+"""An alarm is told when it has been there for so long: what begins together gets one cause."""
+OVER_MS: Final = 120_000
+"""It is over when it has not been there for so long."""
+MOST_NAMES: Final = 5
+"""Clients that a message names."""
+TROUBLES: Final = {each.id: each for each in (*FINDINGS, *SHARED)}
+Key = tuple[str, str, str]
+"""The finding, and key and value of its cause; both are empty without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a person reads."""
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """Something that is wrong."""
+
+    text: str
+    clients: tuple[str, ...]
+    """Their names."""
+    link: str
+    """The page that shows them."""
+    begin_ms: int
+    seen_ms: int
+    is_told: bool = False
+
+
+@dataclass(slots=True)
+class Alarms:
+    """The alarms that go on. Not thread-safe.
+
+    Args:
+        url: Where people reach the pages, without a slash at the end; empty for messages without links.
+    """
+
+    url: str = ""
+    going_on: dict[Key, Alarm] = field(default_factory=dict)
+
+    def at(self, rows: Sequence[ClientRow], causes: Sequence[Cause], now_ms: int) -> list[Message]:
+        """The messages that are due.
+
+        Args:
+            rows: All clients.
+            causes: What explains the findings of several.
+            now_ms: Epoch milliseconds.
+        """
+        found = dict(alarms_of(rows, causes, now_ms))
+        for key, alarm in found.items():
+            before = self.going_on.get(key, alarm)
+            self.going_on[key] = replace(alarm, begin_ms=before.begin_ms, is_told=before.is_told)
+        return [message for key in list(self.going_on) for message in self.due(key, now_ms)]
+
+    def due(self, key: Key, now_ms: int) -> Iterator[Message]:
+        """The message about one alarm, if there is one."""
+        alarm = self.going_on[key]
+        if alarm.seen_ms == now_ms:
+            if not alarm.is_told and now_ms - alarm.begin_ms >= SETTLE_MS:
+                self.going_on[key] = replace(alarm, is_told=True)
+                yield self.message(key, alarm)
+        elif not alarm.is_told or self.is_explained(key):
+            del self.going_on[key]
+        elif now_ms - alarm.seen_ms >= OVER_MS:
+            del self.going_on[key]
+            lasted = age(alarm.seen_ms - alarm.begin_ms)
+            yield Message(f"Over: {alarm.text}", f"It has lasted {lasted}.{self.where(alarm)}")
+
+    def is_explained(self, key: Key) -> bool:
+        """Whether another alarm is about the same: its clients have got a cause."""
+        names = {name for id_, *_ in self.going_on.keys() - {key} for name in (id_, *EXPLAINS.get(id_, ()))}
+        return key[1] == "" and key[0] in names
+
+    def message(self, key: Key, alarm: Alarm) -> Message:
+        """What tells that an alarm begins."""
+        trouble = TROUBLES[key[0]]
+        names, more = alarm.clients[:MOST_NAMES], len(alarm.clients) - MOST_NAMES
+        who = ", ".join(names) + (f" and {more} more" if more > 0 else "")
+        return Message(alarm.text, f"{trouble.question}\nClients: {who}\n{trouble.advice}{self.where(alarm)}")
+
+    def where(self, alarm: Alarm) -> str:
+        """The address of the page, on a line of its own."""
+        return f"\n{self.url}{alarm.link}" if self.url else ""
+
+
+def alarms_of(rows: Sequence[ClientRow], causes: Sequence[Cause], now_ms: int) -> Iterator[tuple[Key, Alarm]]:
+    """What is wrong now, as the first page groups it."""
+    names = {row.client_instance_id: row.client_id or row.client_instance_id for row in rows}
+
+    def alarm(text: str, clients: Sequence[str], **query: str) -> Alarm:
+        link = "/?" + urlencode(query)
+        return Alarm(text=text, clients=tuple(clients), link=link, begin_ms=now_ms, seen_ms=now_ms)
+
+    for cause in causes:
+        clients = [names[each] for each in cause.clients if each in names]
+        yield (
+            (cause.id, cause.key, cause.value),
+            alarm(cause.text, clients, causes=f"{cause.id}: {cause.key} *"),
+        )
+    by_finding: dict[str, list[ClientRow]] = {}
+    for row in rows:
+        for name in row.findings:
+            by_finding.setdefault(name, []).append(row)
+    for name, some in by_finding.items():
+        some.sort(key=lambda row: (row.state is State.GONE, row.client_id))
+        text = f"{name}: {counted(len(some), 'client')}"
+        yield (
+            (name, "", ""),
+            alarm(text, [names[row.client_instance_id] for row in some], findings=name, state="*"),
+        )
