@@ -4,8 +4,9 @@
 
 Builds all distributions twice, compares their bytes, checks them, installs each extra alone in a bare
 environment, and all of them with the lowest dependencies; opens a data directory of an earlier commit, and
-refuses one of a later format; writes the bill of materials and the digests. With ``--publish``, what passed
-is uploaded to the index. What the machine lacks (Maven, Helm) is left out with a line.
+refuses one of a later format; writes the bill of materials and the digests; builds the relay, the chart and
+the images with the same version. With ``--publish``, what passed is uploaded to the index. What the machine
+cannot build (it lacks Maven, Go or a container engine) is left out with a line.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from contrib.release import upgrade
+from contrib.release import artifacts, upgrade
 from contrib.release.distributions import ROOT
 from contrib.release.environments import NO_PLUGIN, Environment, extras
 from contrib.release.tree import address, committed_s, exported
@@ -124,21 +125,12 @@ def bill(dist: Path, scratch: Path) -> None:
 
 
 def beside(dist: Path, scratch: Path) -> None:
-    """The jar of the relay and the chart, if the machine can build them."""
-    tree = exported(ROOT, "HEAD", scratch / "beside")
-    if shutil.which("mvn"):
-        command = ["mvn", "-q", "-f", "contrib/relay/pom.xml", "-DskipTests", "package"]
-        subprocess.run(command, cwd=tree, check=True)
-        for jar in (tree / "contrib/relay/target").glob(f"odradek-relay-{odradek.__version__}.jar"):
-            shutil.copy(jar, dist)
-    else:
-        print("  left out: the jar of the relay, there is no mvn")
-    if shutil.which("helm"):
-        subprocess.run(
-            ["helm", "package", "contrib/helm/odradek", "--destination", str(dist)], cwd=tree, check=True
-        )
-    else:
-        print("  left out: the chart, there is no helm")
+    """The jar of the relay, the chart and the images, as far as the machine can build them."""
+    tree, version = exported(ROOT, "HEAD", scratch / "beside"), odradek.__version__
+    print(" ", artifacts.relay(tree, version, dist))
+    print(" ", artifacts.chart(tree, version, int(committed_s(ROOT, "HEAD")), dist))
+    for line in artifacts.images(tree, version, dist):
+        print(" ", line)
 
 
 def check_upload(dist: Path, scratch: Path, *, publish: bool) -> None:
@@ -182,7 +174,7 @@ def main() -> None:
             ("lowest dependencies", lambda: try_lowest(dist, scratch)),
             ("upgrade", lambda: try_upgrade(dist, given.previous, scratch)),
             ("bill of materials", lambda: bill(dist, scratch)),
-            ("relay and chart", lambda: beside(dist, scratch)),
+            ("relay, chart and images", lambda: beside(dist, scratch)),
             ("index", lambda: check_upload(dist, scratch, publish=given.publish)),
         ]
         for name, step in steps:

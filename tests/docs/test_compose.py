@@ -104,7 +104,7 @@ def test_clients_get_the_published_port() -> None:
 
 def test_the_image_installs_the_extras_that_the_configuration_needs() -> None:
     text = (ROOT / SERVICES["odradek"]["build"]["dockerfile"]).read_text(encoding="utf-8")
-    found = re.findall(r"/src\[([\w,]+)\]", text)[0]
+    found = re.findall(r"/src\}\[([\w,]+)\]", text)[0]
 
     used = {*CONFIG.plugins, *load_config(COMPOSE / "dashboards.toml").plugins}
     assert {"enrich", *used} <= set(found.split(","))
