@@ -142,6 +142,14 @@ def test_the_collector_image_has_the_tested_version() -> None:
     assert SERVICES["otelcol"]["image"] == f"otel/opentelemetry-collector-contrib:{version}"
 
 
+def test_the_prometheus_images_have_the_tested_version() -> None:
+    module = (ROOT / "contrib/prometheus/go.mod").read_text(encoding="utf-8")
+    (minor, patch) = re.findall(r"prometheus/prometheus v0\.3(\d\d)\.(\d+)", module)[0]
+
+    images = {service["image"] for service in ALL.values() if "prometheus" in service.get("image", "")}
+    assert images == {f"prom/prometheus:v3.{int(minor)}.{patch}"}
+
+
 def test_no_image_is_latest() -> None:
     images = [service["image"] for service in ALL.values() if "image" in service]
 
