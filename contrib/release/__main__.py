@@ -3,10 +3,10 @@
     python -m contrib.release DIST --home https://HOST/PROJECT    # from the repository's root; needs dev
 
 Builds all distributions twice, compares their bytes, checks them, installs each extra alone in a bare
-environment, and all of them with the lowest dependencies; opens a data directory of an earlier commit, and
-refuses one of a later format; writes the bill of materials and the digests; builds the relay, the chart and
-the images with the same version. With ``--publish``, what passed is uploaded to the index. What the machine
-cannot build (it lacks Maven, Go or a container engine) is left out with a line.
+environment, all of them with the lowest dependencies, and with each other Python; opens a data directory of
+an earlier commit, and refuses one of a later format; writes the bill of materials and the digests; builds
+the relay, the chart and the images with the same version. With ``--publish``, what passed is uploaded to
+the index. What the machine cannot build (it lacks Maven, Go or a container engine) is left out with a line.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from contrib.release import artifacts, upgrade
 from contrib.release.distributions import ROOT
 from contrib.release.environments import NO_PLUGIN, Environment, extras
+from contrib.release.pythons import others
 from contrib.release.tree import address, committed_s, exported
 
 import odradek
@@ -89,6 +90,22 @@ def try_lowest(dist: Path, scratch: Path) -> None:
     """Run the demos with the lowest dependencies."""
     environment = Environment(scratch / "env-lowest", dist)
     environment.install_lowest(f"odradek[all]=={odradek.__version__}")
+    try_demos(environment, scratch)
+
+
+def try_other_pythons(dist: Path, scratch: Path) -> None:
+    """Run the demos with each other Python that this machine has."""
+    for version, python in others():
+        print(f"  {version}: {python or 'left out, it is not here'}", flush=True)
+        if python is not None:
+            environment = Environment(scratch / f"env-{version}", dist, python)
+            environment.install(f"odradek[all]=={odradek.__version__}")
+            try_demos(environment, scratch)
+            shutil.rmtree(environment.bin.parent)
+
+
+def try_demos(environment: Environment, scratch: Path) -> None:
+    """Run the demos of what is installed."""
     for demo in (("--console",), ("--gateway",), ("--secure",)):
         said = environment.run("odradek", "demo", *demo, "--seconds", "6", cwd=scratch)
         if " 0 data points pushed" in said:
@@ -172,6 +189,7 @@ def main() -> None:
             ("compare", lambda: compare(dist, scratch / "second")),
             ("each extra alone", lambda: try_extras(dist, scratch)),
             ("lowest dependencies", lambda: try_lowest(dist, scratch)),
+            ("other Pythons", lambda: try_other_pythons(dist, scratch)),
             ("upgrade", lambda: try_upgrade(dist, given.previous, scratch)),
             ("bill of materials", lambda: bill(dist, scratch)),
             ("relay, chart and images", lambda: beside(dist, scratch)),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from contrib.release.__main__ import compare
 from contrib.release.bill_of_materials import completed
 from contrib.release.distributions import pack_again, problems, problems_of, projects
+from contrib.release.pythons import others
 from contrib.release.tree import absolute
 
 import odradek
@@ -122,3 +125,15 @@ def test_the_bill_has_the_version_and_no_pip() -> None:
 def test_the_bill_of_another_version_is_refused() -> None:
     with pytest.raises(ValueError, match=r"is not installed, but 0\.0\.1"):
         completed(bill("0.0.1"))
+
+
+def test_the_other_pythons_are_those_of_the_classifiers_with_a_program_that_starts() -> None:
+    found = dict(others())
+
+    own = ".".join(map(str, sys.version_info[:2]))
+    assert set(found) == {"3.11", "3.12", "3.13", "3.14"} - {own}
+    for version, python in found.items():
+        if python is not None:
+            command = [python, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
+            said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+            assert said.strip() == version
