@@ -1,6 +1,6 @@
 """Runs the tests with each other Python that the distributions name, as far as this machine has them.
 
-    python -m contrib.release.pythons [FILE ...]    # from the repository's root; without files, all of `pytest`
+    python -m contrib.release.pythons [FILE ...]    # from the repository's root; without files, all tests
 
 Each gets a new environment with the newest dependencies. The tests that need Spark, a JVM or a browser are
 those of ``.ci/run``, with its Python.
