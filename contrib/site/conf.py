@@ -3,6 +3,8 @@
 project = "Odradek"
 html_title = "Odradek"
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 extensions = ["myst_parser"]
