@@ -22,6 +22,8 @@ Metadata-Version: 2.4
 Name: odradek
 Version: 9.1
 Summary: x
+Author: y
+Classifier: Typing :: Typed
 License-Expression: Apache-2.0
 License-File: LICENSE
 Requires-Python: >=3.11
@@ -40,6 +42,8 @@ FILES = ["odradek/py.typed", "odradek-9.1.dist-info/licenses/LICENSE"]
             "is a folder or an address",
         ),
         (METADATA.replace("License-File: LICENSE\n", ""), FILES, "no License-File in its metadata"),
+        (METADATA.replace("Author: y\n", ""), FILES, "no Author in its metadata"),
+        (METADATA.replace("Typing", "Topic"), FILES, "no classifier 'Typing :: Typed'"),
         (METADATA.replace("9.1", "9.0"), FILES, "version 9.0, expected 9.1"),
         (METADATA, FILES[1:], "no py.typed"),
         (METADATA, FILES[:1], "no LICENSE"),
