@@ -150,17 +150,26 @@ def beside(dist: Path, scratch: Path) -> None:
         print(" ", line)
 
 
-def check_upload(dist: Path, scratch: Path, *, publish: bool) -> None:
-    """Let twine check what an index will see, and upload it if that is asked for: the plugins first, because
-    the extras of the host name them.
+def uploaded(dist: Path) -> list[Path]:
+    """The files that an index gets: the plugins first, because the extras of the host name them.
+
+    An index takes no wheel for this Linux alone, only those for many (manylinux): pip compiles odradek-speed
+    from its sdist, or the installation goes without it.
     """
+    found = [path for path in dist.iterdir() if path.name.endswith((".whl", ".tar.gz"))]
+    return sorted(
+        (path for path in found if "-linux_" not in path.name),
+        key=lambda path: (path.name.startswith("odradek-"), path.name),
+    )
+
+
+def check_upload(dist: Path, scratch: Path, *, publish: bool) -> None:
+    """Let twine check what an index will see, and upload it if that is asked for."""
     environment = Environment(scratch / "env-twine", dist)
     environment.run("pip", "install", "-q", "twine")
-    files = sorted(path for path in dist.iterdir() if path.name.endswith((".whl", ".tar.gz")))
-    files.sort(key=lambda path: path.name.startswith("odradek-"))
-    environment.run("twine", "check", "--strict", *files)
+    environment.run("twine", "check", "--strict", *uploaded(dist))
     if publish:
-        environment.run("twine", "upload", "--non-interactive", *files)
+        environment.run("twine", "upload", "--non-interactive", *uploaded(dist))
 
 
 def main() -> None:

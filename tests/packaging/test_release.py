@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from contrib.release.__main__ import compare
+from contrib.release.__main__ import compare, uploaded
 from contrib.release.bill_of_materials import completed
 from contrib.release.distributions import pack_again, problems, problems_of, projects
 from contrib.release.pythons import others
@@ -92,6 +92,18 @@ def test_two_builds_are_compared_by_their_bytes(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match=r"a second build differs in odradek\.whl"):
         compare(tmp_path / "first", tmp_path / "second")
+
+
+def test_an_index_gets_the_host_last_and_no_wheel_of_this_linux_alone(tmp_path: Path) -> None:
+    speed = ("odradek_speed-0.1.0-cp311-abi3-linux_x86_64.whl", "odradek_speed-0.1.0.tar.gz")
+    for name in ("odradek-0.1.0-py3-none-any.whl", "odradek_otlp-0.1.0-py3-none-any.whl", *speed, "x.json"):
+        (tmp_path / name).touch()
+
+    assert [path.name for path in uploaded(tmp_path)] == [
+        "odradek_otlp-0.1.0-py3-none-any.whl",
+        "odradek_speed-0.1.0.tar.gz",
+        "odradek-0.1.0-py3-none-any.whl",
+    ]
 
 
 def test_a_good_distribution_has_no_problems() -> None:
