@@ -55,7 +55,7 @@ def tested(python: str, files: list[str], folder: Path) -> bool:
     """Whether the tests pass with a Python; their output goes to this process's."""
     environment = Environment(folder, ROOT, python)
     environment.run("pip", "install", "-q", "-e", ".[all,dev]", cwd=ROOT)
-    command = [environment.bin / "pytest", "-q", *files]
+    command = [str(environment.bin / "pytest"), "-q", *files]
     return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 

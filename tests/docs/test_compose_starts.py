@@ -56,7 +56,7 @@ def test_a_service_starts_becomes_healthy_and_stops(
     ports = ports_of(text)
     folders = {state: tmp_path / "data", inside: tmp_path / "odradek.toml"}
     (tmp_path / "odradek.toml").write_text(moved(text, folders, ports), encoding="utf-8")
-    command = [PROGRAM, *(moved(each, folders, ports) for each in service["command"])]
+    command = [str(PROGRAM), *(moved(each, folders, ports) for each in service["command"])]
     health = [moved(each, folders, ports) for each in service["healthcheck"]["test"][2:]]
     (grace,) = re.findall(r"^(\d+)s$", service["stop_grace_period"])
     log = tmp_path / "log"
