@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from contrib.grafana.alerts import CAUSE_WORDS, GROUP, MANY, Alert, alerts
+from contrib.grafana.alerts import CAUSE_WORDS, Alert, alerts
 from contrib.grafana.promql import software_of
 from contrib.grafana.rules import rules_of
 
@@ -40,17 +40,15 @@ def table(found: list[Alert]) -> Iterator[str]:
 def facts(alert: Alert) -> Iterator[str]:
     """Lines before the written text of an alert."""
     yield ""
-    names = [f"`{rule['alert']}`" for rule in rules_of(alert) if "alert" in rule]
-    yield f"**{alert.question}** {names[0]}: {alert.condition}."
-    if len(names) > 1:
-        cause = CAUSE_WORDS[alert.by]
-        yield f"{names[1]} instead, if more than half of the clients of a {cause}, at least {MANY}, have it."
+    name, *of_many = [f"`{rule['alert']}`" for rule in rules_of(alert) if "alert" in rule]
+    instead = [f" {each} if most of a {CAUSE_WORDS[alert.by]} have it." for each in of_many]
+    yield f"**{alert.question}** {name}.{''.join(instead)}"
 
 
 def steps(alert: Alert) -> Iterator[str]:
-    """Lines after it."""
-    yield "See its members, and subscribe one of them:" if alert.labels == (GROUP,) else "Look closer:"
-    yield from ("", "```sh", alert.next_step.replace("{{ $labels.", "$").replace(" }}", ""), "```", "")
+    """Lines after it: the next step, unless it is that of all clients."""
+    if "--instance=" not in alert.next_step:
+        yield from ("```sh", alert.next_step.replace("{{ $labels.", "$").replace(" }}", ""), "```", "")
 
 
 def runbook(interval_s: int) -> str:

@@ -3,9 +3,10 @@
     python -m contrib.release DIST --home https://HOST/PROJECT    # from the repository's root; needs dev
 
 Builds all distributions twice, compares their bytes, checks them, installs each extra alone in a bare
-environment, and all of them with the lowest dependencies; opens a data directory of an earlier commit, and
-refuses one of a later format; writes the bill of materials and the digests. With ``--publish``, what passed
-is uploaded to the index. What the machine lacks (Maven, Helm) is left out with a line.
+environment, all of them with the lowest dependencies, and with each other Python; opens a data directory of
+an earlier commit, and refuses one of a later format; writes the bill of materials and the digests; builds
+the relay, the chart and the images with the same version. With ``--publish``, what passed is uploaded to
+the index. What the machine cannot build (it lacks Maven, Go or a container engine) is left out with a line.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from contrib.release import upgrade
+from contrib.release import artifacts, upgrade
 from contrib.release.distributions import ROOT
 from contrib.release.environments import NO_PLUGIN, Environment, extras
+from contrib.release.pythons import others
 from contrib.release.tree import address, committed_s, exported
 
 import odradek
@@ -88,6 +90,22 @@ def try_lowest(dist: Path, scratch: Path) -> None:
     """Run the demos with the lowest dependencies."""
     environment = Environment(scratch / "env-lowest", dist)
     environment.install_lowest(f"odradek[all]=={odradek.__version__}")
+    try_demos(environment, scratch)
+
+
+def try_other_pythons(dist: Path, scratch: Path) -> None:
+    """Run the demos with each other Python that this machine has."""
+    for version, python in others():
+        print(f"  {version}: {python or 'left out, it is not here'}", flush=True)
+        if python is not None:
+            environment = Environment(scratch / f"env-{version}", dist, python)
+            environment.install(f"odradek[all]=={odradek.__version__}")
+            try_demos(environment, scratch)
+            shutil.rmtree(environment.bin.parent)
+
+
+def try_demos(environment: Environment, scratch: Path) -> None:
+    """Run the demos of what is installed."""
     for demo in (("--console",), ("--gateway",), ("--secure",)):
         said = environment.run("odradek", "demo", *demo, "--seconds", "6", cwd=scratch)
         if " 0 data points pushed" in said:
@@ -124,34 +142,34 @@ def bill(dist: Path, scratch: Path) -> None:
 
 
 def beside(dist: Path, scratch: Path) -> None:
-    """The jar of the relay and the chart, if the machine can build them."""
-    tree = exported(ROOT, "HEAD", scratch / "beside")
-    if shutil.which("mvn"):
-        command = ["mvn", "-q", "-f", "contrib/relay/pom.xml", "-DskipTests", "package"]
-        subprocess.run(command, cwd=tree, check=True)
-        for jar in (tree / "contrib/relay/target").glob(f"odradek-relay-{odradek.__version__}.jar"):
-            shutil.copy(jar, dist)
-    else:
-        print("  left out: the jar of the relay, there is no mvn")
-    if shutil.which("helm"):
-        subprocess.run(
-            ["helm", "package", "contrib/helm/odradek", "--destination", str(dist)], cwd=tree, check=True
-        )
-    else:
-        print("  left out: the chart, there is no helm")
+    """The jar of the relay, the chart and the images, as far as the machine can build them."""
+    tree, version = exported(ROOT, "HEAD", scratch / "beside"), odradek.__version__
+    print(" ", artifacts.relay(tree, version, dist))
+    print(" ", artifacts.chart(tree, version, int(committed_s(ROOT, "HEAD")), dist))
+    for line in artifacts.images(tree, version, dist):
+        print(" ", line)
+
+
+def uploaded(dist: Path) -> list[Path]:
+    """The files that an index gets: the plugins first, because the extras of the host name them.
+
+    An index takes no wheel for this Linux alone, only those for many (manylinux): pip compiles odradek-speed
+    from its sdist, or the installation goes without it.
+    """
+    found = [path for path in dist.iterdir() if path.name.endswith((".whl", ".tar.gz"))]
+    return sorted(
+        (path for path in found if "-linux_" not in path.name),
+        key=lambda path: (path.name.startswith("odradek-"), path.name),
+    )
 
 
 def check_upload(dist: Path, scratch: Path, *, publish: bool) -> None:
-    """Let twine check what an index will see, and upload it if that is asked for: the plugins first, because
-    the extras of the host name them.
-    """
+    """Let twine check what an index will see, and upload it if that is asked for."""
     environment = Environment(scratch / "env-twine", dist)
     environment.run("pip", "install", "-q", "twine")
-    files = sorted(path for path in dist.iterdir() if path.name.endswith((".whl", ".tar.gz")))
-    files.sort(key=lambda path: path.name.startswith("odradek-"))
-    environment.run("twine", "check", "--strict", *files)
+    environment.run("twine", "check", "--strict", *uploaded(dist))
     if publish:
-        environment.run("twine", "upload", "--non-interactive", *files)
+        environment.run("twine", "upload", "--non-interactive", *uploaded(dist))
 
 
 def main() -> None:
@@ -180,9 +198,10 @@ def main() -> None:
             ("compare", lambda: compare(dist, scratch / "second")),
             ("each extra alone", lambda: try_extras(dist, scratch)),
             ("lowest dependencies", lambda: try_lowest(dist, scratch)),
+            ("other Pythons", lambda: try_other_pythons(dist, scratch)),
             ("upgrade", lambda: try_upgrade(dist, given.previous, scratch)),
             ("bill of materials", lambda: bill(dist, scratch)),
-            ("relay and chart", lambda: beside(dist, scratch)),
+            ("relay, chart and images", lambda: beside(dist, scratch)),
             ("index", lambda: check_upload(dist, scratch, publish=given.publish)),
         ]
         for name, step in steps:

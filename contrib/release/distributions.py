@@ -21,7 +21,11 @@ from zipfile import ZipFile
 import odradek
 
 ROOT = Path(__file__).parents[2]
-FIELDS = ("Summary", "License-Expression", "License-File", "Requires-Python", "Description-Content-Type")
+FIELDS = (
+    *("Summary", "Author", "License-Expression", "License-File", "Requires-Python"),
+    "Description-Content-Type",
+)
+TYPED = "Typing :: Typed"
 
 
 def projects() -> list[Path]:
@@ -90,6 +94,8 @@ def problems_of(metadata: str, files: list[str], version: str) -> Iterator[str]:
     yield from (f"no {field} in its metadata" for field in FIELDS if field not in headers)
     if headers["Version"] != version:
         yield f"version {headers['Version']}, expected {version}"
+    if TYPED not in headers.get_all("Classifier", []):
+        yield f"no classifier {TYPED!r}"
     requirements: list[str] = headers.get_all("Requires-Dist", [])
     for requirement in requirements:
         if " @ " in requirement:

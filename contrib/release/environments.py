@@ -37,10 +37,11 @@ class Environment:
     Args:
         folder: Where it is made.
         wheels: The folder of the distributions.
+        python: The program of its Python.
     """
 
-    def __init__(self, folder: Path, wheels: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    def __init__(self, folder: Path, wheels: Path, python: str = sys.executable) -> None:
+        subprocess.run([python, "-m", "venv", str(folder)], check=True)
         self.bin = folder / "bin"
         self.wheels = wheels
 

@@ -104,7 +104,7 @@ def test_clients_get_the_published_port() -> None:
 
 def test_the_image_installs_the_extras_that_the_configuration_needs() -> None:
     text = (ROOT / SERVICES["odradek"]["build"]["dockerfile"]).read_text(encoding="utf-8")
-    found = re.findall(r"/src\[([\w,]+)\]", text)[0]
+    found = re.findall(r"/src\}\[([\w,]+)\]", text)[0]
 
     used = {*CONFIG.plugins, *load_config(COMPOSE / "dashboards.toml").plugins}
     assert {"enrich", *used} <= set(found.split(","))
@@ -140,6 +140,14 @@ def test_the_collector_image_has_the_tested_version() -> None:
     (version,) = set(re.findall(r"v(0\.\d+\.\d+)$", modules, re.MULTILINE))
 
     assert SERVICES["otelcol"]["image"] == f"otel/opentelemetry-collector-contrib:{version}"
+
+
+def test_the_prometheus_images_have_the_tested_version() -> None:
+    module = (ROOT / "contrib/prometheus/go.mod").read_text(encoding="utf-8")
+    (minor, patch) = re.findall(r"prometheus/prometheus v0\.3(\d\d)\.(\d+)", module)[0]
+
+    images = {service["image"] for service in ALL.values() if "prometheus" in service.get("image", "")}
+    assert images == {f"prom/prometheus:v3.{int(minor)}.{patch}"}
 
 
 def test_no_image_is_latest() -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from odradek import __version__
 from support.control import Control
 from support.hosts import ServeProcess
+from support.reader import Reader
 from support.reference_page import ROOT, page
 
 PAGE = "howto/test-in-a-container.md"
@@ -68,6 +70,29 @@ def test_the_commands_build_stages_that_exist() -> None:
         (target,) = re.findall(r"--target (\w+)", command)
         assert target in stages
         assert f"-f {FILE.relative_to(ROOT)} " in command
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(700)
+@pytest.mark.xdist_group("wheels")
+def test_the_image_is_built_from_the_wheels_of_a_version(
+    installed_from_wheels: Reader, tmp_path: Path
+) -> None:
+    """Its stage `build`, run in folders of this machine: no engine is needed for it."""
+    stage = FILE.read_text(encoding="utf-8").partition(" AS build\n")[2].partition("\nFROM ")[0]
+    wheels = Path(installed_from_wheels.environment["HOME"]) / "odradek-wheels"
+    variables = dict(re.findall(r"(PIP_\w+)=(\S+)", stage)) | {"VERSION": __version__}
+    (command,) = re.findall(r"^RUN (.*)", stage, re.MULTILINE | re.DOTALL)
+    for inside, outside in {"/opt": tmp_path / "opt", "/tmp": tmp_path / "tmp", "/src": wheels}.items():
+        command = re.sub(rf"(?<![\w.]){inside}\b", str(outside), command)
+        variables = {name: value.replace(inside, str(outside)) for name, value in variables.items()}
+
+    done = subprocess.run(["sh", "-c", command], env=os.environ | variables, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    program = tmp_path / "opt/odradek/bin/odradek"
+    said = subprocess.run([program, "plugins"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert [name for name in ("console", "enrich", "kafka", "otlp", "prometheus") if name not in said] == []
 
 
 @pytest.mark.slow

@@ -5,12 +5,15 @@ The manifests are kept as ``rendered/``, so that these tests need no Helm; with 
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from contrib.helm.helm import HELM
@@ -21,8 +24,9 @@ from odradek.cli.gateway_run import GatewayRun
 from odradek.hosting.active_plugin import PluginState, activate
 from odradek.hosting.plugin_manager import load_plugins
 from odradek.meters.metrics_settings import MetricsAddress
+from odradek.process.log_format import LEVELS
 from odradek.programs.config import HostConfig, load_config
-from support.certificates import Files
+from support.certificates import Files, authority
 from support.command_lines import parsed
 from support.reference_page import ROOT
 
@@ -70,19 +74,27 @@ def config_of(name: str, part: str, options: dict[str, Any], folder: Path) -> Ho
         for each in of_kind(name, "ConfigMap")
         if each["metadata"]["labels"]["app.kubernetes.io/component"] == part
     ]
-    certificates = folder / "certificates"
-    certificates.mkdir()
-    files = Files(certificates)
-    text = stored["data"]["odradek.toml"].replace("/etc/odradek/secrets/host-tls/tls.pem", str(files.server))
+    secrets = folder / "secrets"
+    certificates = {"host-tls": ["odradek"], "gateway-tls": ["kafka.example.com", "*.kafka.example.com"]}
+    for secret, names in certificates.items():
+        (secrets / secret).mkdir(parents=True)
+        Files(secrets / secret).write("tls.pem", authority().issue(secret, names).both)
+    (secrets / "upstream").mkdir()
+    (secrets / "upstream/upstream.properties").touch()
+    text = stored["data"]["odradek.toml"].replace("/etc/odradek/secrets", str(secrets))
     path = folder / "odradek.toml"
     path.write_text(text, encoding="utf-8")
     upstream = options.get("upstream")
     own = [] if upstream is None else [f"gateway.upstream={upstream}"]
     overrides = own + [
-        each.replace("$(POD_NAME)", "odradek-0").replace("/var/lib/odradek", str(folder))
-        for each in options["overrides"]
+        in_container(each).replace("/var/lib/odradek", str(folder)) for each in options["overrides"]
     ]
     return load_config(path, overrides, options["plugins"])
+
+
+def in_container(argument: str) -> str:
+    """What Kubernetes makes of an argument: variables that it knows, and one $ of two."""
+    return argument.replace("$(POD_NAME)", "odradek-0").replace("$$(", "$(")
 
 
 @every_file
@@ -104,6 +116,8 @@ def test_helm_finds_no_fault_and_renders_the_same() -> None:
         "forward.enabled=true",
         "pipeline.enabled=true",
         "hosts.replicas=2",
+        "gateway.nodes=0-",
+        "gateway.enabled=true,gateway.upstream={kafka:9092},gateway.nodeNames=b$(nodeId).example.com",
     ):
         with pytest.raises(subprocess.CalledProcessError):
             helm(program, "template", "odradek", str(CHART), "--set", setting)
@@ -150,16 +164,17 @@ def test_containers_have_no_rights(name: str) -> None:
 @every_file
 def test_mounts_have_volumes_and_configurations_exist(name: str) -> None:
     claims = {
-        claim["metadata"]["name"]
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: {
+            claim["metadata"]["name"] for claim in each["spec"]["volumeClaimTemplates"]
+        }
         for each in of_kind(name, "StatefulSet")
-        for claim in each["spec"]["volumeClaimTemplates"]
     }
     existing = {(each["kind"], each["metadata"]["name"]) for each in MANIFESTS[name]}
     for part, template in pods(name):
         volumes = {each["name"]: each for each in template["spec"]["volumes"]}
         mounts = {each["name"] for each in container(template)["volumeMounts"]}
 
-        assert mounts == set(volumes) | (claims if part == "host" else set())
+        assert mounts == set(volumes) | claims.get(part, set())
         for volume in volumes.values():
             if "configMap" in volume:
                 assert ("ConfigMap", volume["configMap"]["name"]) in existing
@@ -167,6 +182,19 @@ def test_mounts_have_volumes_and_configurations_exist(name: str) -> None:
             if "persistentVolumeClaim" in volume:
                 claim = volume["persistentVolumeClaim"]["claimName"]
                 assert ("PersistentVolumeClaim", claim) in existing
+
+
+@pytest.mark.parametrize(("name", "part"), [each for each in PARTS if each[1] in ("host", "gateway")])
+def test_what_must_not_be_lost_is_on_a_volume_of_the_replica(name: str, part: str, tmp_path: Path) -> None:
+    """Pushes that wait, and the totals of clients, which the plugins keep in the data directory."""
+    (found,) = [each for each in of_kind(name, "StatefulSet") if each["metadata"]["name"].endswith(part)]
+    template = found["spec"]["template"]
+    config = config_of(name, part, options_of(container(template)["args"], tmp_path)[1], tmp_path)
+    (mount,) = [each for each in container(template)["volumeMounts"] if each["name"] == "data"]
+    services = {each["metadata"]["name"] for each in of_kind(name, "Service")}
+
+    assert config.data_dir.is_relative_to(mount["mountPath"].replace("/var/lib/odradek", str(tmp_path)))
+    assert found["spec"]["serviceName"] in services
 
 
 @every_file
@@ -201,16 +229,31 @@ def test_probes_ask_the_metrics_listener(name: str) -> None:
         assert {"name": "metrics", "containerPort": 9464} in container(template)["ports"]
 
 
-def test_a_gateway_has_a_port_for_each_broker(tmp_path: Path) -> None:
-    name = "everything.yaml"
+def gateway_of(name: str, folder: Path) -> tuple[HostConfig, dict[str, int]]:
+    """The configuration of a gateway, and the ports of its Service."""
     (template,) = [template for part, template in pods(name) if part == "gateway"]
-    config = config_of(name, "gateway", options_of(container(template)["args"], tmp_path)[1], tmp_path)
+    config = config_of(name, "gateway", options_of(container(template)["args"], folder)[1], folder)
     (service,) = [each for each in of_kind(name, "Service") if each["metadata"]["name"] == "odradek-gateway"]
+    return config, {each["name"]: each["port"] for each in service["spec"]["ports"]}
 
-    ports = {each["name"]: each["port"] for each in service["spec"]["ports"]}
 
-    assert ports == {"kafka": 19092, **{f"node-{101 + each}": 19093 + each for each in range(4)}}
-    assert str(config.gateway.addressing) == "101-104"
+def test_a_gateway_has_a_port_for_each_broker_where_the_program_listens(tmp_path: Path) -> None:
+    config, ports = gateway_of("everything.yaml", tmp_path)
+
+    nodes = [0, 1, 7, 101, 102, 103, 104]
+    assert str(config.gateway.addressing) == "0-1,7,101-104"
+    addressing = config.gateway.addressing
+    listening = {f"node-{node}": (addressing.port_start, addressing.mapped.place(node)) for node in nodes}
+    assert ports == {"kafka": 19092} | {name: sum(map(int, place)) for name, place in listening.items()}
+
+
+def test_a_gateway_with_names_needs_one_port(tmp_path: Path) -> None:
+    config, ports = gateway_of("names.yaml", tmp_path)
+
+    assert ports == {"kafka": 9443, "clients": 9404}
+    names = config.gateway.addressing.names
+    assert names is not None
+    assert names.name(3) == "b3.kafka.example.com"
 
 
 def test_the_service_monitor_finds_the_metrics_of_all_parts() -> None:
@@ -225,6 +268,72 @@ def test_the_service_monitor_finds_the_metrics_of_all_parts() -> None:
 
     assert selected == [f"odradek-{part}-metrics" for part in ("host", "gateway", "forward", PIPELINE)]
     assert {each["port"] for each in monitor["spec"]["endpoints"]} == {"metrics"}
+
+
+def test_the_service_monitor_finds_the_clients_of_a_gateway_as_a_job_of_their_own() -> None:
+    (monitor,) = of_kind("names.yaml", "ServiceMonitor")
+    (service,) = [
+        each
+        for each in of_kind("names.yaml", "Service")
+        if each["metadata"]["name"] == "odradek-gateway-metrics"
+    ]
+
+    endpoints = {each["port"]: each for each in monitor["spec"]["endpoints"]}
+
+    assert set(endpoints) == {port["name"] for port in service["spec"]["ports"]} == {"metrics", "clients"}
+    assert endpoints["clients"]["relabelings"] == [{"targetLabel": "job", "replacement": "kafka-clients"}]
+
+
+def leaves(values: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The keys of values that have no keys themselves. What Kubernetes defines is a leaf."""
+    if isinstance(values, dict) and values and path[-1:] != ("resources",):
+        for key, value in values.items():
+            yield from leaves(value, (*path, key))
+    else:
+        yield path
+
+
+def commented() -> set[str]:
+    """The keys of values.yaml that have a comment, at their line or above it."""
+    lines = (CHART / "values.yaml").read_text(encoding="utf-8").splitlines()
+    return {
+        match[1]
+        for before, line in pairwise(lines)
+        if (match := re.match(r" *(\w+):", line)) and ("  # " in line or before.strip().startswith("# "))
+    }
+
+
+def test_every_value_says_what_it_is() -> None:
+    """Once: the same key of another part means the same."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+
+    assert {path[-1] for path in leaves(values)} - commented() == set()
+
+
+def resolved(schema: Object, whole: Object) -> Object:
+    """A schema with the definition that it names."""
+    name = schema.get("$ref", "")
+    return dict(whole["definitions"][name.removeprefix("#/definitions/")]) if name else schema
+
+
+def described(schema: Object, whole: Object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The keys of a schema that have no keys themselves."""
+    found = resolved(schema, whole)
+    for key, each in found.get("properties", {}).items():
+        yield from described(each, whole, (*path, key))
+    if "properties" not in found:
+        yield path
+
+
+def test_the_schema_has_the_keys_of_the_values_and_takes_them() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+
+    assert set(described(schema, schema)) - {("global",)} == set(leaves(values))
+    assert schema["properties"]["logLevel"]["enum"] == list(LEVELS)
+    jsonschema.validate(values, schema)
+    for name in NAMES:
+        jsonschema.validate(yaml.safe_load((VALUES / name).read_text(encoding="utf-8")), schema)
 
 
 def user_id() -> int:

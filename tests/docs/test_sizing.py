@@ -25,13 +25,6 @@ def test_each_measured_figure_names_a_script_that_exists() -> None:
     assert [name for name in scripts if not (ROOT / f"tests/bench/{name}.py").exists()] == []
 
 
-def test_each_fault_is_shown_by_a_test_that_exists() -> None:
-    named = set(re.findall(r"`(test_\w+\.py)`", TEXT))
-
-    assert named
-    assert [name for name in named if not any((ROOT / "tests").glob(f"*/**/{name}"))] == []
-
-
 def test_figures_in_the_text_are_those_of_the_script() -> None:
     clients = Size(clients=1, interval_s=60).clients_of_a_host
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
-from contrib.release.__main__ import compare
+from contrib.release.__main__ import compare, uploaded
 from contrib.release.bill_of_materials import completed
 from contrib.release.distributions import pack_again, problems, problems_of, projects
+from contrib.release.pythons import others
 from contrib.release.tree import absolute
 
 import odradek
@@ -19,6 +22,8 @@ Metadata-Version: 2.4
 Name: odradek
 Version: 9.1
 Summary: x
+Author: y
+Classifier: Typing :: Typed
 License-Expression: Apache-2.0
 License-File: LICENSE
 Requires-Python: >=3.11
@@ -37,6 +42,8 @@ FILES = ["odradek/py.typed", "odradek-9.1.dist-info/licenses/LICENSE"]
             "is a folder or an address",
         ),
         (METADATA.replace("License-File: LICENSE\n", ""), FILES, "no License-File in its metadata"),
+        (METADATA.replace("Author: y\n", ""), FILES, "no Author in its metadata"),
+        (METADATA.replace("Typing", "Topic"), FILES, "no classifier 'Typing :: Typed'"),
         (METADATA.replace("9.1", "9.0"), FILES, "version 9.0, expected 9.1"),
         (METADATA, FILES[1:], "no py.typed"),
         (METADATA, FILES[:1], "no LICENSE"),
@@ -87,6 +94,18 @@ def test_two_builds_are_compared_by_their_bytes(tmp_path: Path) -> None:
         compare(tmp_path / "first", tmp_path / "second")
 
 
+def test_an_index_gets_the_host_last_and_no_wheel_of_this_linux_alone(tmp_path: Path) -> None:
+    speed = ("odradek_speed-0.1.0-cp311-abi3-linux_x86_64.whl", "odradek_speed-0.1.0.tar.gz")
+    for name in ("odradek-0.1.0-py3-none-any.whl", "odradek_otlp-0.1.0-py3-none-any.whl", *speed, "x.json"):
+        (tmp_path / name).touch()
+
+    assert [path.name for path in uploaded(tmp_path)] == [
+        "odradek_otlp-0.1.0-py3-none-any.whl",
+        "odradek_speed-0.1.0.tar.gz",
+        "odradek-0.1.0-py3-none-any.whl",
+    ]
+
+
 def test_a_good_distribution_has_no_problems() -> None:
     assert list(problems_of(METADATA, FILES, "9.1")) == []
 
@@ -122,3 +141,15 @@ def test_the_bill_has_the_version_and_no_pip() -> None:
 def test_the_bill_of_another_version_is_refused() -> None:
     with pytest.raises(ValueError, match=r"is not installed, but 0\.0\.1"):
         completed(bill("0.0.1"))
+
+
+def test_the_other_pythons_are_those_of_the_classifiers_with_a_program_that_starts() -> None:
+    found = dict(others())
+
+    own = ".".join(map(str, sys.version_info[:2]))
+    assert set(found) == {"3.11", "3.12", "3.13", "3.14"} - {own}
+    for version, python in found.items():
+        if python is not None:
+            command = [python, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
+            said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+            assert said.strip() == version

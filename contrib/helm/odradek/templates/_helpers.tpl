@@ -168,3 +168,42 @@ spec:
     matchLabels:
       {{- include "odradek.selector" . | nindent 6 }}
 {{- end -}}
+
+{{- /* Ports of plugins that listen: of the container, and of a Service. */ -}}
+{{- define "odradek.extraContainerPorts" -}}
+{{- range .values.extraPorts }}
+- {name: {{ .name }}, containerPort: {{ .port }}}
+{{- end }}
+{{- end -}}
+
+{{- define "odradek.extraServicePorts" -}}
+{{- range .values.extraPorts }}
+- {name: {{ .name }}, port: {{ .port }}, targetPort: {{ .name }}}
+{{- end }}
+{{- end -}}
+
+{{- /* The volume of each replica. */ -}}
+{{- define "odradek.volumeClaim" -}}
+- metadata:
+    name: data
+  spec:
+    accessModes: [ReadWriteOnce]
+    {{- with .values.storageClassName }}
+    storageClassName: {{ . }}
+    {{- end }}
+    resources:
+      requests: {storage: {{ .values.storage }}}
+{{- end -}}
+
+{{- /* The node ids of gateway.nodes in ascending order, as the gateway gives them ports, each with a comma. */ -}}
+{{- define "odradek.nodes" -}}
+{{- $ranges := dict }}
+{{- range splitList "," .values.nodes }}
+{{- $ends := splitList "-" . }}
+{{- $_ := set $ranges (first $ends | int | printf "%010d") (list (first $ends | int) (last $ends | add1 | int)) }}
+{{- end }}
+{{- range keys $ranges | sortAlpha }}
+{{- $range := get $ranges . }}
+{{- range untilStep (first $range) (last $range) 1 }}{{ . }},{{ end }}
+{{- end }}
+{{- end -}}
