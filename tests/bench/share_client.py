@@ -165,7 +165,7 @@ class ShareFetch:
                     raise RuntimeError(f"records were not taken: {code}")
 
     def begin_at_first(self, group: str) -> None:
-        """Let the group read everything. Kafka makes its topic of groups when it is asked for a coordinator."""
+        """Let the group read everything. Kafka makes a topic for groups when a coordinator is asked for."""
         configs = [AlterableConfig(name="share.auto.offset.reset", value="earliest")]
         resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=configs)
         with WireClient(self.address) as client:
