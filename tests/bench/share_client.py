@@ -15,6 +15,7 @@ from typing import Any, Final
 from bench import loads
 from odradek.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.wire.messages.find_coordinator import FindCoordinatorRequest
 from odradek.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -36,6 +37,7 @@ MAX_WAIT_MS: Final = 500
 MAX_BYTES: Final = 1 << 20
 TOPIC_EXISTS: Final = 36
 LAST_PRODUCE: Final = 9
+COORDINATOR_VERSION: Final = 4
 Ranges = dict[int, list[tuple[int, int]]]
 """First and last offsets by partition."""
 
@@ -163,10 +165,12 @@ class ShareFetch:
                     raise RuntimeError(f"records were not taken: {code}")
 
     def begin_at_first(self, group: str) -> None:
+        """Let the group read everything. Kafka makes a topic for groups when a coordinator is asked for."""
         configs = [AlterableConfig(name="share.auto.offset.reset", value="earliest")]
         resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=configs)
         with WireClient(self.address) as client:
             client.send(IncrementalAlterConfigsRequest(resources=[resource]))
+            client.send(FindCoordinatorRequest(coordinator_keys=[group]), COORDINATOR_VERSION)
 
     def run(self) -> None:
         accepted = got = 0

@@ -21,7 +21,7 @@ from bench.record_window import measure
 from bench.records import SERVERS, WARM_UP, Windows, command, report
 from bench.servers import KAFKA
 
-RECORDS: Final = {1: 4_000, 10: 20_000, 500: 60_000}
+RECORDS: Final = {1: 1_000, 10: 5_000, 500: 30_000}
 """Of a window, by how many each fetch gets."""
 LENGTHS: Final = "200-2000 B"
 

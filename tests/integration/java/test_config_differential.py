@@ -148,7 +148,7 @@ def test_a_key_of_what_the_host_does_not_have_is_unknown(
 
     found = [question.asked(ours) for question in questions(kind, (TOPIC,), keys) if question.value]
 
-    assert len(found) > 10
+    assert len(found) > 5
     assert all(code and "Unknown" in (text or "") for code, text in found)
 
 

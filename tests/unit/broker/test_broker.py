@@ -10,6 +10,7 @@ from support.object_graph import called, circles, everything, room
 
 UPWARD = {
     "ChangeableTopics.listeners": "groups follow the topics that they read",
+    "Deliveries.bury": "what a share group gives up is written to a topic",
     "StateLimit.count": "a limit counts what its owner has",
     "TimerTask.action": "a timer runs what its owner has scheduled",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from odradek.broker.features import SHARE_VERSION, Features
 from odradek.broker.share.dead_letters import DeadLetters
@@ -16,6 +17,19 @@ from odradek.waiting.step_runner import StepRunner
 
 DEAD_LETTERS_LEVEL = 2
 """From this level of ``share.version`` on there are dead-letter topics."""
+
+
+def limits_of(config: Callable[[str], ShareGroupConfig], features: Features, group_id: str) -> Limits:
+    """The settings that the deliveries of a group follow."""
+    found = config(group_id)
+    return Limits(
+        lock_ms=found.record_lock_duration_ms,
+        most_deliveries=found.delivery_count_limit,
+        in_flight=found.partition_max_record_locks,
+        may_renew=found.renew_acknowledge_enable,
+        has_dead_letters=bool(found.dead_letter_topic)
+        and features.level(SHARE_VERSION) >= DEAD_LETTERS_LEVEL,
+    )
 
 
 class Shares:
@@ -48,22 +62,11 @@ class Shares:
         num_partitions: int,
     ) -> None:
         self.config = config
-        self.features = features
+        self.limits = partial(limits_of, config, features)
+        """The settings that the deliveries of a group follow."""
         self.deliveries = Deliveries(store, clock, timer, self.limits, self.bury)
         self.letters = DeadLetters(self.deliveries, topics, config, num_partitions, steps, clock)
         self.sessions = ShareSessions(max_sessions, max_session_partitions, clock)
-
-    def limits(self, group_id: str) -> Limits:
-        """The settings that the deliveries of a group follow."""
-        config = self.config(group_id)
-        return Limits(
-            lock_ms=config.record_lock_duration_ms,
-            most_deliveries=config.delivery_count_limit,
-            in_flight=config.partition_max_record_locks,
-            may_renew=config.renew_acknowledge_enable,
-            has_dead_letters=bool(config.dead_letter_topic)
-            and self.features.level(SHARE_VERSION) >= DEAD_LETTERS_LEVEL,
-        )
 
     def bury(self, delivery: Delivery) -> None:
         """Write what a partition has given up to a topic."""
