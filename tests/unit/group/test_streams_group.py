@@ -275,7 +275,7 @@ def test_members_learn_where_state_can_be_asked_for() -> None:
 
     assert joined.partitions_by_user_endpoint is not None
     (found,) = joined.partitions_by_user_endpoint
-    assert joined.endpoint_information_epoch == 0
+    assert joined.endpoint_information_epoch == 1
     assert found.user_endpoint == asked
     assert [(each.topic, each.partitions) for each in found.active_partitions] == [
         ("words", [0, 1]),

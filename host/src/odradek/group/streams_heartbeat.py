@@ -93,7 +93,7 @@ def check_join(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def heartbeat(
-    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, client: Client, *, is_new: bool
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, client: Client
 ) -> StreamsGroupHeartbeatResponse:
     """Respond to a member that joins or stays.
 
@@ -101,7 +101,6 @@ def heartbeat(
         group: The member's group.
         request: Checked by `check_request`.
         client: The sender.
-        is_new: Whether the group is not registered yet.
 
     Raises:
         ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
@@ -139,7 +138,7 @@ def heartbeat(
         group.endpoint_epoch += member.user_endpoint is not None
     if group.endpoint_epoch != request.endpoint_information_epoch:
         response.partitions_by_user_endpoint = list(endpoints(group))
-    response.endpoint_information_epoch = max(group.endpoint_epoch, 0) if is_new else group.endpoint_epoch
+    response.endpoint_information_epoch = group.endpoint_epoch
     return response
 
 

@@ -10,6 +10,8 @@ Behavior:
 Versions:
     * v1: the assignor; and whether there is a description of the topology: nobody keeps one, as in Kafka
       without a plugin.
+Differs from Kafka:
+    * After a restart the partitions of internal topics are told at once; Kafka tells 0 until a heartbeat.
 """
 
 from __future__ import annotations
