@@ -292,6 +292,18 @@ def test_a_member_that_knows_the_endpoints_does_not_get_them_again() -> None:
     assert groups.beat("m1").partitions_by_user_endpoint is not None
 
 
+def test_a_member_that_joins_again_as_it_was_changes_no_endpoints() -> None:
+    groups = reading()
+    here = UserEndpoint(host="h", port=9)
+    first = groups.join("m1", user_endpoint=here)
+
+    again = groups.join("m1", user_endpoint=here)
+    moved = groups.join("m1", user_endpoint=UserEndpoint(host="h", port=10))
+
+    epochs = [each.endpoint_information_epoch for each in (first, again, moved)]
+    assert epochs == [1, 1, 2]
+
+
 # -- offsets
 
 

@@ -113,7 +113,7 @@ def heartbeat(
     member = admitted(group, request, owned)
     if owned:
         check_owned(group, owned)
-    before = member.assigned.keys()
+    before, endpoint = member.assigned.keys(), member.user_endpoint
     changed = member.update(request, client.client_id, client.host)
     if group.configure(request.topology) or changed:
         group.group_epoch += 1
@@ -135,7 +135,8 @@ def heartbeat(
         response.active_tasks = listed(member.assigned, Role.ACTIVE)
         response.standby_tasks = listed(member.assigned, Role.STANDBY)
         response.warmup_tasks = listed(member.assigned, Role.WARMUP)
-        group.endpoint_epoch += member.user_endpoint is not None
+    if member.user_endpoint is not None:
+        group.endpoint_epoch += (member.user_endpoint, member.assigned.keys()) != (endpoint, before)
     if group.endpoint_epoch != request.endpoint_information_epoch:
         response.partitions_by_user_endpoint = list(endpoints(group))
     response.endpoint_information_epoch = group.endpoint_epoch
