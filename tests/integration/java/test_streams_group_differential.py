@@ -248,7 +248,7 @@ def script(side: Side) -> Iterator[tuple[str, Any]]:
     yield from known(side)
     side.restart()
     yield "another topology", without_text(side.ask(joining("m4", "log")))
-    yield "anew", side.joins(joining("m4"), 6)
+    yield "anew", side.joins(joining("m4"), 7)
     yield "left again", side.ask(idle("m4", -1))
     yield "deleted", side.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2)
     yield from known(side)
