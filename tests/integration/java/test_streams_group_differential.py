@@ -119,6 +119,15 @@ class Side:
     def ask(self, request: Any, version: int | None = None) -> Any:
         return in_common(self.client.send(request, request.VERSIONS.last if version is None else version))
 
+    def joins(self, request: StreamsGroupHeartbeatRequest, epoch: int) -> Any:
+        """The answer to a member that joins, once its tasks are computed: a busy host does that later."""
+
+        def answer() -> Any:
+            found = self.ask(request)
+            return found if found["member_epoch"] == epoch else None
+
+        return wait_until(answer, f"epoch {epoch}")
+
 
 def beat(
     member_id: str, epoch: int, *active: int, standby: tuple[int, ...] = (), **fields: Any
@@ -199,16 +208,17 @@ def script(side: Side) -> Iterator[tuple[str, Any]]:
     """Each request by name, with its answer."""
     side.start()
     side.prepare()
-    yield "a consumer", [side.ask(consumer(0)), side.ask(consumer(-1))]
+    side.ask(consumer(0))  # what it is assigned depends on when Kafka's coordinator learns of the topic
+    yield "a consumer leaves", side.ask(consumer(-1))
     yield "is gone", side.ask(ConsumerGroupDescribeRequest(group_ids=["c"]))
-    yield "joined", side.ask(joining("m1"))
+    yield "joined", side.joins(joining("m1"), 2)
     yield "stays", side.ask(beat("m1", 2, 0, 1, 2, 3))
     # later than its first request: Kafka fails at an endpoint in a group that is new
-    yield "has more to say", side.ask(joining("m1", **FACTS))
+    yield "has more to say", side.joins(joining("m1", **FACTS), 3)
     yield "stays", side.ask(beat("m1", 3, 0, 1, 2, 3))
     yield "commits", side.ask(commit("m1", 3), 9)
     yield from known(side)
-    yield "a second", side.ask(joining("m2", instance_id="i2"))
+    yield "a second", side.joins(joining("m2", instance_id="i2"), 4)
     yield "told", side.ask(beat("m1", 3, 0, 1, 2, 3))
     side.restart()
     yield "the second waits", side.ask(idle("m2", 4, instance_id="i2"))
@@ -237,9 +247,8 @@ def script(side: Side) -> Iterator[tuple[str, Any]]:
     yield "left", [side.ask(idle("m3", -1, instance_id="i2")), side.ask(idle("m1", -1))]
     yield from known(side)
     side.restart()
-    yield from known(side)
     yield "another topology", without_text(side.ask(joining("m4", "log")))
-    yield "anew", side.ask(joining("m4"))
+    yield "anew", side.joins(joining("m4"), 7)
     yield "left again", side.ask(idle("m4", -1))
     yield "deleted", side.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2)
     yield from known(side)

@@ -57,9 +57,10 @@ def test_a_group_is_described_with_its_topology_and_members(asked: BrokerClient)
 
 def test_a_description_of_the_topology_is_told_to_be_kept_by_nobody(asked: BrokerClient) -> None:
     (plain,) = described(asked, GROUP)
-    (group,) = described(asked, GROUP, include_topology_description=True)
+    group, unknown = described(asked, GROUP, "unknown", include_topology_description=True)
 
     assert (plain.topology_description_status, group.topology_description_status) == (0, 1)
+    assert unknown.topology_description_status == 0
     answer = asked.send(StreamsGroupTopologyDescriptionUpdateRequest(group_id=GROUP), 0)
     assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
 

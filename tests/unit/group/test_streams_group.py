@@ -275,7 +275,7 @@ def test_members_learn_where_state_can_be_asked_for() -> None:
 
     assert joined.partitions_by_user_endpoint is not None
     (found,) = joined.partitions_by_user_endpoint
-    assert joined.endpoint_information_epoch == 0
+    assert joined.endpoint_information_epoch == 1
     assert found.user_endpoint == asked
     assert [(each.topic, each.partitions) for each in found.active_partitions] == [
         ("words", [0, 1]),
@@ -290,6 +290,18 @@ def test_a_member_that_knows_the_endpoints_does_not_get_them_again() -> None:
     known = joined.endpoint_information_epoch
     assert groups.beat("m1", endpoint_information_epoch=known).partitions_by_user_endpoint is None
     assert groups.beat("m1").partitions_by_user_endpoint is not None
+
+
+def test_a_member_that_joins_again_as_it_was_changes_no_endpoints() -> None:
+    groups = reading()
+    here = UserEndpoint(host="h", port=9)
+    first = groups.join("m1", user_endpoint=here)
+
+    again = groups.join("m1", user_endpoint=here)
+    moved = groups.join("m1", user_endpoint=UserEndpoint(host="h", port=10))
+
+    epochs = [each.endpoint_information_epoch for each in (first, again, moved)]
+    assert epochs == [1, 1, 2]
 
 
 # -- offsets

@@ -59,8 +59,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Task], KeptGroup[StreamsMember]):
         """Runs while a group that was empty waits for more members."""
         self.shutdown_member: str | None = None
         """The member that asked all others to shut down."""
-        self.endpoint_epoch = -1
-        """Counts changes of the tasks of members with endpoints."""
+        self.endpoint_epoch = 0
+        """Counts changes of endpoints, and of the tasks of members that have one."""
         self.creating: set[str] = set()
         """Internal topics that are being created."""
         self.failed_topics: dict[str, tuple[str, int]] = {}

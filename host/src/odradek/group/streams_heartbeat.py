@@ -93,7 +93,7 @@ def check_join(request: StreamsGroupHeartbeatRequest) -> None:
 
 
 def heartbeat(
-    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, client: Client, *, is_new: bool
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest, client: Client
 ) -> StreamsGroupHeartbeatResponse:
     """Respond to a member that joins or stays.
 
@@ -101,7 +101,6 @@ def heartbeat(
         group: The member's group.
         request: Checked by `check_request`.
         client: The sender.
-        is_new: Whether the group is not registered yet.
 
     Raises:
         ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
@@ -114,7 +113,7 @@ def heartbeat(
     member = admitted(group, request, owned)
     if owned:
         check_owned(group, owned)
-    before = member.assigned.keys()
+    before, endpoint = member.assigned.keys(), member.user_endpoint
     changed = member.update(request, client.client_id, client.host)
     if group.configure(request.topology) or changed:
         group.group_epoch += 1
@@ -136,10 +135,11 @@ def heartbeat(
         response.active_tasks = listed(member.assigned, Role.ACTIVE)
         response.standby_tasks = listed(member.assigned, Role.STANDBY)
         response.warmup_tasks = listed(member.assigned, Role.WARMUP)
-        group.endpoint_epoch += member.user_endpoint is not None
+    if member.user_endpoint is not None:
+        group.endpoint_epoch += (member.user_endpoint, member.assigned.keys()) != (endpoint, before)
     if group.endpoint_epoch != request.endpoint_information_epoch:
         response.partitions_by_user_endpoint = list(endpoints(group))
-    response.endpoint_information_epoch = max(group.endpoint_epoch, 0) if is_new else group.endpoint_epoch
+    response.endpoint_information_epoch = group.endpoint_epoch
     return response
 
 

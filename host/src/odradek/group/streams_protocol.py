@@ -49,12 +49,11 @@ def answer_heartbeat(
         left = leave(group, request)
         coordinator.keep(group)
         return left
-    is_new = coordinator.groups.get(group.group_id) is not group
     if request.topology is not None:
         size = topology_size(request.topology) if group.topology is None else 0
         place = group.static_members.get(request.instance_id or "")
         coordinator.totals.check(group.sizes, (request.member_id, place), size)
-    response = heartbeat(group, request, client, is_new=is_new)
+    response = heartbeat(group, request, client)
     coordinator.keep(group)  # only now: a refused member must not create a group
     return response
 

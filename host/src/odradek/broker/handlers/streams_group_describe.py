@@ -10,6 +10,8 @@ Behavior:
 Versions:
     * v1: the assignor; and whether there is a description of the topology: nobody keeps one, as in Kafka
       without a plugin.
+Differs from Kafka:
+    * After a restart the partitions of internal topics are told at once; Kafka tells 0 until a heartbeat.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ def streams_group_describe(
     request: StreamsGroupDescribeRequest, context: RequestContext, broker: Broker
 ) -> Generator[Any, None, StreamsGroupDescribeResponse]:
     for group in described_groups(STREAMS_GROUPS, request, context, broker):
-        if group is not None and request.include_topology_description:
+        if group is not None and request.include_topology_description and not element_of(group).error_code:
             element_of(group).topology_description_status = NO_PLUGIN
         yield group
     return StreamsGroupDescribeResponse()

@@ -29,6 +29,7 @@ Differs from Kafka:
     * More than 1 MiB of topology is INVALID_REQUEST; Kafka fails when it stores the group. Copartition groups
       that name no topic of their subtopology, and subtopologies with the same id, are
       STREAMS_INVALID_TOPOLOGY.
+    * An endpoint in the first request of a new group is taken; Kafka 4.4.0 answers UNKNOWN_SERVER_ERROR.
     * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and a topology beyond
       ``group.members.max.bytes`` are POLICY_VIOLATION.
 """
