@@ -15,10 +15,10 @@ from support.console_client import no_cluster, page_client
 from support.delta_clients import gauge, point
 from support.watched_clients import WatchedClients, level, ms
 
-OLD = {"client_software_name": "", "client_software_version": "", "observed": True}
-JAVA_4 = {"client_software_name": "apache-kafka-java", "client_software_version": "4.2.0"}
-LIBRDKAFKA = {"client_software_name": "librdkafka", "client_software_version": "2.12.0"}
-BINDING = {"client_software_name": "rdkafka-ruby", "client_software_version": "0.1"}
+OLD: dict[str, Any] = {"client_software_name": "", "client_software_version": "", "observed": True}
+JAVA_4: dict[str, Any] = {"client_software_name": "apache-kafka-java", "client_software_version": "4.2.0"}
+LIBRDKAFKA: dict[str, Any] = {"client_software_name": "librdkafka", "client_software_version": "2.12.0"}
+BINDING: dict[str, Any] = {"client_software_name": "rdkafka-ruby", "client_software_version": "0.1"}
 
 
 def sent(api: str, version: int, node: int = 1, at: float = 60) -> Metric:

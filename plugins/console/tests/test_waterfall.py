@@ -21,9 +21,9 @@ A, B, C, SEEN = b"A" * 16, b"B" * 16, b"C" * 16, b"S" * 16
 QUEUE, THROTTLE = "producer.record.queue.time.avg", "producer.produce.throttle.time.avg"
 REQUEST, FETCH = "producer.node.request.latency.avg", "consumer.fetch.manager.fetch.latency.avg"
 BETWEEN, IDLE = "consumer.time.between.poll.avg", "consumer.poll.idle.ratio.avg"
-LIBRDKAFKA = {"client_software_name": "librdkafka", "client_software_version": "2.12.0"}
-FRANZ_GO = {"client_software_name": "kgo", "client_software_version": "v1.20.0"}
-OTHER = {"client_software_name": "aiokafka", "client_software_version": "0.14.0"}
+LIBRDKAFKA: dict[str, Any] = {"client_software_name": "librdkafka", "client_software_version": "2.12.0"}
+FRANZ_GO: dict[str, Any] = {"client_software_name": "kgo", "client_software_version": "v1.20.0"}
+OTHER: dict[str, Any] = {"client_software_name": "aiokafka", "client_software_version": "0.14.0"}
 NOW_S = 7_205
 
 

@@ -40,19 +40,19 @@ class Person:
         self.clicks += 1
         assert self.clicks <= CLICKS, f"click {self.clicks}: {name}"
         place = self.page.get_by_role("row").filter(has_text=within) if within else self.page
-        place.get_by_role(role, name=name, exact=True).first.click()  # type: ignore[arg-type]
+        place.get_by_role(role, name=name, exact=True).first.click()
 
     def first_row(self, table: str) -> str:
         """The text of the first row of a table, without its heading."""
         found = self.page.get_by_role("table", name=table).get_by_role("row").nth(1)
         found.wait_for()
-        return found.inner_text()
+        return str(found.inner_text())
 
     def reads(self, pattern: str) -> str:
         """The text on the page that has a pattern."""
         found = self.page.get_by_text(re.compile(pattern)).first
         found.wait_for()
-        return found.inner_text()
+        return str(found.inner_text())
 
 
 @pytest.fixture(scope="module")
