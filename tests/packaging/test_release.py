@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from contrib.release.__main__ import compare, uploaded
+from contrib.release.__main__ import compare, pushed_nothing, uploaded
 from contrib.release.bill_of_materials import completed
 from contrib.release.distributions import pack_again, problems, problems_of, projects
 from contrib.release.pythons import others
@@ -104,6 +104,19 @@ def test_an_index_gets_the_host_last_and_no_wheel_of_this_linux_alone(tmp_path: 
         "odradek_speed-0.1.0.tar.gz",
         "odradek-0.1.0-py3-none-any.whl",
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "nothing"),
+    [
+        ("after 5 s: 74 records produced, 0 data points pushed\nat the end: 70 data points pushed\n", False),
+        ("after 5 s: 0 data points pushed\nat the end: 0 data points pushed\n", True),
+        ("at the end: 10 data points pushed\n", False),
+        ("the console is at http://127.0.0.1:1/\n", False),
+    ],
+)
+def test_a_demo_is_judged_by_its_end(said: str, nothing: bool) -> None:
+    assert pushed_nothing(said) is nothing
 
 
 def test_a_good_distribution_has_no_problems() -> None:
