@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -76,6 +77,10 @@ class Told:
     """The plugin that brought it to its first host."""
     origin: Origin | None = None
     """The position at which the first host stored it."""
+    observed: bool = False
+    """Whether a host made it of what it saw."""
+    facts: tuple[tuple[str, Any], ...] = ()
+    """More facts about the connection: ``principal``, ``client_address``, ``node_id``."""
 
     def payload(self) -> bytes:
         """The payload of the client."""
@@ -108,11 +113,12 @@ class Told:
             received_ms=received_ms,
             client_software_name="apache-kafka-java",
             client_software_version=self.version,
+            **dict(self.facts),
         )
-        instance = bytes([self.client]) * 16
+        instance = bytes([self.client]) * 16 if self.client < 256 else self.client.to_bytes(16, "big")
         payload = ClientTelemetryPayload(instance, self.terminating, self.payload())
         record = TelemetryRecord(context, self.interval_ms, payload, subscription_id=7, codec=4)
-        record.source, record.origin = self.source, self.origin
+        record.source, record.origin, record.observed = self.source, self.origin, self.observed
         return TopicRecord(
             partition, offset, received_ms, record_key(instance), self.payload(), encode_headers(record)
         )

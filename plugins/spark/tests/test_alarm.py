@@ -68,7 +68,7 @@ def test_an_incident_is_found_within_two_batches(spark: SparkSession, dataset: D
     assert (row["client_address"], row["software_name"]) == ("127.0.0.1", "apache-kafka-java")
     assert row["principal"]
     assert (row["client_rack"], row["group_id"]) == ("rack-1", "readers")
-    ended = detected(spark, dataset, at=at(450) + timedelta(minutes=10))  # nobody pushes
+    ended = detected(spark, dataset, at=at(450) + timedelta(minutes=30))  # nobody pushes
     assert told(ended)[1] == [("throttled-produce", "no-pushes")]
 
 
@@ -119,11 +119,10 @@ def test_a_client_that_stops_without_a_goodbye_is_silent(spark: SparkSession, da
     def alive(*times: float) -> list[Told]:
         return [gauge(Told(t, client=9, client_id="alive"), 1.0) for t in times]
 
-    wait = PRODUCER + "produce.throttle.time.max"
     last = [
         gauge(Told(0, client=1, client_id="lost"), 1.0),
         gauge(Told(0, client=2, client_id="left", terminating=True), 1.0),
-        gauge(Told(0, client=3, client_id="waits"), 600_000.0, wait),
+        gauge(Told(0, client=3, client_id="waits"), 600.0, THROTTLED),
         gauge(Told(0, client=4, client_id="restarted"), 1.0),
         gauge(Told(20, client=5, client_id="restarted"), 1.0),
         gauge(Told(0, client=6, client_id="a group", source=LAG_SOURCE), 1.0),
@@ -152,10 +151,21 @@ def test_a_host_that_was_down_makes_no_client_silent(spark: SparkSession, datase
 
 def test_a_throttled_client_may_be_silent_for_longer(spark: SparkSession, dataset: Dataset) -> None:
     rule = Rule(id="slow", metric=LATENCY, op=Op.ABOVE, threshold=100.0, for_s=180.0)
-    wait = PRODUCER + "produce.throttle.time.max"
     times = (0.0, 100.0, 200.0)
-    waiting = [gauge(gauge(Told(t, client_id="waits"), 250.0), 60_000.0, wait) for t in times]
+    waiting = [gauge(gauge(Told(t, client_id="waits"), 250.0), 600.0, THROTTLED) for t in times]
     other = [gauge(Told(t + 1, client=2, client_id="quick"), 250.0) for t in times]
     ingest(dataset, [push for pair in zip(waiting, other, strict=True) for push in pair], 0)
 
     assert told(detected(spark, dataset, rule))[0] == [("slow", "waits")]
+
+
+def test_what_a_host_has_observed_of_a_client_is_told_once(spark: SparkSession, dataset: Dataset) -> None:
+    slow = PRODUCER + "node.request.latency.max"
+    own = [gauge(Told(t), 9_000.0, slow, node_id="node-1") for t in range(0, 420, 30)]
+    seen = [replace(each, client=2, observed=True) for each in own if each.at_s < 120]
+    other = [gauge(Told(t, client=3, client_id="other"), 1.0) for t in range(0, 420, 30)]
+    ingest(dataset, sorted([*own, *seen, *other], key=lambda each: each.at_s), 0)
+
+    found = detected(spark, dataset)
+
+    assert told(found)[0] == [("slow-produce-requests", "app")]

@@ -84,6 +84,7 @@ def anomaly(**more: Any) -> dict[str, Any]:
             "reason": "recovered",
             "client_rack": None,
             "group_id": None,
+            "cause": None,
         }
         | more
     )
@@ -169,22 +170,22 @@ def test_values_have_units_and_sums_their_total() -> None:
 
 
 def test_the_summary_names_the_client_and_its_troubles() -> None:
-    rows = [series(f"{LATENCY}.max", 7_790.0), series("producer.record.queue.time.max", 35_000.0)]
+    shared = anomaly(rule="retries", cause="slow-broker: broker node-2", worst=0.5)
 
-    found = client_summary([CLIENT], rows, [anomaly()], NOW)
+    found = client_summary([CLIENT], [anomaly(), shared], NOW)
 
     assert found == [
         "orders  AQEBAQEBAQEBAQEBAQEBAQ",
         "  apache-kafka-java 4.1.0, User:orders at 10.0.0.7",
         "  1,200 pushes, 12,960 points, 2026-09-22 09:01 to 10:00 (UTC)",
         "  slow-produce-requests: from 2026-09-22 09:30, 15 min, up to 7.79 s",
-        "  long-queue: reached 35 s (alarm: above 30 s for 5 min)",
+        "  retries (slow-broker: broker node-2): from 2026-09-22 09:30, 15 min, up to 50%",
     ]
 
 
 def test_the_summary_says_that_a_client_arrives_twice() -> None:
-    twice = client_summary([CLIENT | {"ways": "otlp,pushed"}], [], [], NOW)
-    otherwise = client_summary([CLIENT | {"ways": "observed"}], [], [], NOW)
+    twice = client_summary([CLIENT | {"ways": "otlp,pushed"}], [], NOW)
+    otherwise = client_summary([CLIENT | {"ways": "observed"}], [], NOW)
 
     assert twice[-2:] == [
         "  arrives by 2 ways: otlp, pushed",
@@ -199,12 +200,6 @@ def test_another_way_than_a_push_is_shown_in_eighty_columns(monkeypatch: pytest.
     assert max(map(len, lines)) <= 80
     assert "came by" in lines[0]
     assert "otlp,pushed" in lines[2]
-
-
-def test_a_healthy_client_has_no_troubles_in_its_summary() -> None:
-    rows = [series(f"{LATENCY}.max", 4_999.0), series("producer.produce.throttle.time.avg", 0.0)]
-
-    assert len(client_summary([CLIENT], rows, [], NOW)) == 3
 
 
 @pytest.mark.parametrize("client_id", ["orders", "a-client-id-of-25-charsxx"])
@@ -313,7 +308,7 @@ def test_of_many_series_the_largest_are_shown_and_the_others_counted() -> None:
 
 
 def test_the_summary_of_many_clients_is_short() -> None:
-    found = client_summary([CLIENT] * 200, [], [anomaly()] * 30, NOW)
+    found = client_summary([CLIENT] * 200, [anomaly()] * 30, NOW)
 
     assert found[-12] == "and 195 more clients: odradek spark query clients"
     assert found[-11] == "  orders: slow-produce-requests: from 2026-09-22 09:30, 15 min, up to 7.79 s"
@@ -329,7 +324,7 @@ def test_a_client_is_shown_whole_or_with_what_matters(tmp_path: Path) -> None:
     brief, whole = (CliRunner().invoke(spark, [*question, *more]).output for more in ([], ["--all"]))
 
     assert brief.startswith("app  AQEBAQEBAQEBAQEBAQEBAQ\n")
-    assert "slow-produce-requests: reached 6 s (alarm: above 5 s for 3 min)" in brief
+    assert "slow-produce-requests" not in brief  # a moment above a threshold is no trouble
     assert brief.endswith("\n1 more series: --all shows them, --metric NAME one metric\n")
     assert "app.info.start.time.ms" not in brief
     assert "\nOther metrics\n" in whole

@@ -129,11 +129,6 @@ class Trouble:
         """Whether the first value of its counter is an increase: of a loss, or seen by hosts and gateways."""
         return self.kind == Kind.LOSS or self.metrics[JAVA].startswith(OBSERVED)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether a threshold and a time say all of it."""
-        return not self.steps and self.moves is None
-
 
 def seen(*metrics: str) -> tuple[Condition, ...]:
     """What a host or a gateway tells of a client itself."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
+
+from odradek.settings import LONG, Whole, declare
+
+LINGER_MS: Final = 300_000
 
 
 class Rejection(StrEnum):
@@ -53,19 +58,32 @@ class Counts:
 class Limits:
     """Bounds of the engine. Streams that exist are never refused or evicted by them."""
 
-    max_streams: int = 1_000_000
-    max_client_streams: int = 20_000
-    """Streams of one client instance. A client with a new stream in each push costs time by their number."""
+    # fmt: off
+    max_streams: int = declare(
+        "totals.max.series", Whole(LONG, 1), 1_000_000,
+        "Limit of counters and histograms; points of further ones are left out.", unit="series",
+    )
+    max_client_streams: int = declare(
+        "totals.max.client.series", Whole(LONG, 1), 20_000,
+        "Limit of counters and histograms of one client instance; points of further ones are left out.",
+        unit="series",
+    )
+    max_bytes: int = declare(
+        "totals.max.bytes", Whole(LONG, 1 << 20), 256 << 20,
+        "Limit of memory for the totals; points of new series are left out.", unit="bytes",
+    )
+    retain_ms: int = declare(
+        "totals.retain.ms", Whole(LONG, LINGER_MS), 24 * 3_600_000,
+        "How long the totals of a silent client, or of a series that it no longer sends, are kept.",
+        unit="ms",
+    )
+    # fmt: on
     max_client_bytes: int = 32 << 20
     """Texts of all streams of one client instance, as they are stored. A long Resource counts once for each
     stream, so one push could fill the memory that all clients share."""
-    max_bytes: int = 256 << 20
-    """Approximate memory of all state."""
     max_layouts: int = 2_048
     max_layout_bytes: int = 32 << 20
-    retain_ms: int = 24 * 3_600_000
-    """How long silent streams and instances keep their totals."""
-    linger_ms: int = 300_000
+    linger_ms: int = LINGER_MS
     """How long instances that have said goodbye keep their totals."""
 
     def share(self, parts: int) -> Limits:

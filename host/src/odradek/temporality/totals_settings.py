@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from odradek.plugin import LABELS_MISSING, PluginConfig
+from odradek.settings import TEXT, Items, Special, declare, read_settings, section
+from odradek.settings.setting import walk
 from odradek.temporality.counts import Limits
 
 DELTA: Final = "delta"
 CUMULATIVE: Final = "cumulative"
-KEYS: Final = (
-    "totals.file",
-    "totals.topic",
-    "totals.max.series",
-    "totals.max.client.series",
-    "totals.max.bytes",
-    "totals.retain.ms",
-    "totals.ignored.attributes",
-)
+FILE: Final = "totals.file"
+
+
+def read_file(config: PluginConfig, key: str) -> Path | None:
+    """Read the path of a file that may be missing, in a folder that exists.
+
+    Raises:
+        ConfigError: There is no such folder.
+    """
+    text = config.text(key)
+    path = Path(text).expanduser() if text else None
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise config.error(key, f"expected a file in an existing folder, found {text!r}")
+    return path
+
+
+def with_missing(names: Sequence[str]) -> tuple[str, ...]:
+    """The attributes, and the one of labels that are missing."""
+    return (*names, LABELS_MISSING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalsSettings:
     """A destination that gets cumulative values."""
 
-    file: Path | None = None
-    """The file of the totals, created if it is missing; None for one in the host's data directory."""
-    topic: str | None = None
-    """The topic of the totals, for processes that share a cluster's topic; None for a default."""
-    file_key: str = "totals.file"
+    # fmt: off
+    file: Path | None = declare(
+        FILE, Special(shape="path of a file", read=read_file), None,
+        "The file of the totals, created if it is missing; each destination needs its own, on a disk that "
+        "survives a restart.", unset="one in `data.dir`",
+    )
+    topic: str | None = declare(
+        "totals.topic", TEXT, None,
+        "With [`odradek forward`](../../host/docs/howto/forward-from-a-topic.md#totals), without "
+        "`totals.file`: the topic of the totals, created if it is missing; each destination needs its own.",
+        unset="the group and `.totals`",
+    )
+    ignored_attributes: Sequence[str] = declare(
+        "totals.ignored.attributes", Items(collect=with_missing), (LABELS_MISSING,),
+        "Attributes that enrichers of the host set on Resources, if they can change during a client's life: "
+        "without this, a change begins new totals.", unset="none",
+    )
+    limits: Limits = section(Limits)
+    file_key: str = FILE
     """The key of the file, from the top of the configuration."""
-    limits: Limits = field(default_factory=Limits)
-    ignored_attributes: tuple[str, ...] = (LABELS_MISSING,)
-    """Attributes of Resources that the host's enrichers set. A series stays the same if they change."""
+    # fmt: on
 
 
 def read_totals(config: PluginConfig) -> TotalsSettings | None:
@@ -44,9 +69,9 @@ def read_totals(config: PluginConfig) -> TotalsSettings | None:
         ConfigError: A value is invalid, or there are keys without effect.
     """
     if config.choice("temporality", DELTA, (DELTA, CUMULATIVE)) == DELTA:
-        for key in KEYS:
-            if config.value(key) is not None:
-                raise config.error(key, f'expected with temporality = "{CUMULATIVE}" only')
+        for _, each in walk(TotalsSettings):
+            if config.value(each.name) is not None:
+                raise config.error(each.name, f'expected with temporality = "{CUMULATIVE}" only')
         return None
     return read_cumulative(config)
 
@@ -57,22 +82,8 @@ def read_cumulative(config: PluginConfig) -> TotalsSettings:
     Raises:
         ConfigError: A value is invalid, or both a file and a topic are set.
     """
-    text, topic = config.text("totals.file"), config.text("totals.topic")
-    if text and topic:
-        raise config.error("totals.topic", "expected only one of totals.file and totals.topic")
-    path = Path(text).expanduser() if text else None
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise config.error("totals.file", f"expected a file in an existing folder, found {text!r}")
-    usual = Limits()
-    return TotalsSettings(
-        file=path,
-        topic=topic or None,
-        file_key=f"{config.path}.totals.file" if config.path else "totals.file",
-        limits=Limits(
-            max_streams=config.integer("totals.max.series", usual.max_streams, least=1),
-            max_client_streams=config.integer("totals.max.client.series", usual.max_client_streams, least=1),
-            max_bytes=config.integer("totals.max.bytes", usual.max_bytes, least=1 << 20),
-            retain_ms=config.integer("totals.retain.ms", usual.retain_ms, least=usual.linger_ms),
-        ),
-        ignored_attributes=(*config.texts("totals.ignored.attributes"), LABELS_MISSING),
-    )
+    found = read_settings(TotalsSettings, config)
+    if found.file and found.topic:
+        raise config.error("totals.topic", f"expected only one of {FILE} and totals.topic")
+    key = f"{config.path}.{FILE}" if config.path else FILE
+    return replace(found, topic=found.topic or None, file_key=key)

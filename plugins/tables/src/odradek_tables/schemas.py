@@ -200,6 +200,7 @@ ADDED_TO_EPISODES: Final = columns("""
     string software_name software_version principal client_address client_rack group_id
     double clear
     int64 throttle_ms
+    string cause
 """)
 ANOMALIES: Final = Table(
     "anomalies",

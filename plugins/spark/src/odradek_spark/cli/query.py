@@ -121,7 +121,7 @@ def show_client(reader: Reader, who: Who, window: Window, rows: Sequence[Row], *
     known = [each for each in clients if each["client_instance_id"] in instances]
     episodes = questions.anomalies(reader, window, who=who).to_pylist()
     latest = questions.last_push(reader, window) or NEVER
-    click.echo("\n".join(client_summary(known, rows, episodes, latest)))
+    click.echo("\n".join(client_summary(known, episodes, latest)))
     tables = series_tables(rows, everything=everything or who.metric is not None)
     for title, table in tables:
         click.echo(f"\n{click.style(title, bold=True)}")

@@ -18,7 +18,7 @@ from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS, Concern
 from odradek.findings.troubles import BY_ID, SILENCE
 from odradek_spark.cli.printing import Column, visible
-from odradek_tables.query.concerns import is_limit, place, stated, troubles_of
+from odradek_tables.query.concerns import place, stated
 from odradek_tables.query.localtime import clock, span, zone
 from odradek_tables.query.units import duration, number, said, unit_of
 
@@ -122,7 +122,7 @@ def versions_table(rows: Sequence[Row]) -> list[Column]:
 
 def anomalies_table(rows: Sequence[Row], latest: datetime) -> list[Column]:
     """Rows of `odradek_tables.query.questions.anomalies`; ``latest`` is the time of the last push."""
-    optional = "reason: end, client_instance_id, principal, client_address, client_rack, group_id"
+    optional = "cause, reason: end, client_instance_id, principal, client_address, client_rack, group_id"
     return [
         *columns(rows, "rule, client_id, started_ts: began"),
         Column("lasted", [lasting(row, latest) for row in rows], right=True),
@@ -184,9 +184,7 @@ def shortened(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[:head]}…{text[head + 1 - chars :]}"
 
 
-def client_summary(
-    clients: Sequence[Row], rows: Sequence[Row], episodes: Sequence[Row], latest: datetime
-) -> list[str]:
+def client_summary(clients: Sequence[Row], episodes: Sequence[Row], latest: datetime) -> list[str]:
     """Lines about clients: who they are, what they pushed, and their troubles."""
     lines = []
     for each in clients[:MAX_CLIENTS]:
@@ -205,10 +203,10 @@ def client_summary(
     for each in episodes[:MAX_EPISODES]:
         began = f"{clock(each['started_ts'])}, {lasting(each, latest)}"
         name = f"{visible(each['client_id'] or '-')}: " if len(clients) > 1 else ""
-        lines.append(f"  {name}{each['rule']}: from {began}, up to {worst(each)}")
+        cause = f" ({visible(each['cause'])})" if each["cause"] else ""
+        lines.append(f"  {name}{each['rule']}{cause}: from {began}, up to {worst(each)}")
     if len(episodes) > MAX_EPISODES:
         lines.append(f"  and {len(episodes) - MAX_EPISODES:,} more: odradek spark query anomalies")
-    lines += beyond(rows, {each["rule"] for each in episodes})
     return lines
 
 
@@ -223,22 +221,6 @@ def provenance(client: Row) -> list[str]:
     if ways == [PUSHED]:
         return []
     return [f"  came by {visible(ways[0])}, broker {client['broker_id']}"]
-
-
-def beyond(rows: Sequence[Row], told: set[str]) -> list[str]:
-    """A line for each trouble whose threshold was exceeded, if only for a moment, and no anomaly tells of."""
-    found = []
-    for trouble in troubles_of(row["name"] for row in rows):
-        if not is_limit(trouble) or trouble.id in told:
-            continue
-        extreme, key = (max, "max") if trouble.op.startswith(">") else (min, "min")
-        values = [
-            row[key] for row in rows if row["name"] in trouble.metrics.values() and row[key] is not None
-        ]
-        value = extreme(values, default=trouble.threshold)
-        if value > trouble.threshold if trouble.op.startswith(">") else value < trouble.threshold:
-            found.append(f"  {trouble.id}: reached {said(value, trouble.unit)} (alarm: {stated(trouble)})")
-    return found
 
 
 def series_tables(rows: Sequence[Row], *, everything: bool) -> list[tuple[str, list[Column]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.views import of_spark
@@ -12,6 +12,8 @@ SOURCE_KEY = ["src_partition", "src_offset"]
 """The key of a record."""
 PUSH_KEY = [*SOURCE_KEY, "client_instance_id"]
 """The key of a push: a record of OTLP has one for each client."""
+OF_PUSH = ["push_interval_ms", "terminating"]
+"""The columns of a push that its points get."""
 
 
 def repeated(pushes: DataFrame) -> DataFrame:
@@ -30,10 +32,15 @@ def counted(points: DataFrame, pushes: DataFrame) -> DataFrame:
 
 
 def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
-    """The points of pushes that count, with ``push_interval_ms`` int; points without their push are left out.
+    """The points of pushes that count; points without their push are left out.
 
     No table passes through the driver: the pushes of a large fleet do not fit there.
+
+    Returns:
+        The columns of ``points``; of their push ``push_interval_ms`` int and ``terminating`` boolean; and
+        ``first_ts`` timestamp, the first push of the instance in ``pushes``.
     """
-    intervals = pushes.select(*PUSH_KEY, "push_interval_ms")
-    counting = points.join(intervals, PUSH_KEY).join(repeated(pushes), PUSH_KEY, "left_anti")
-    return counting.select(*points.columns, "push_interval_ms")
+    first = F.min("recv_ts").over(Window.partitionBy("client_instance_id"))
+    of_push = pushes.select(*PUSH_KEY, *OF_PUSH, first.alias("first_ts"))
+    counting = points.join(of_push, PUSH_KEY).join(repeated(pushes), PUSH_KEY, "left_anti")
+    return counting.select(*points.columns, *OF_PUSH, "first_ts")

@@ -3,7 +3,8 @@
 The method is "gaps and islands". A sample covers an interval: a delta of a sum covers the time since its
 start, any other sample the time since the previous one; intervals never overlap. Consecutive samples beyond
 the threshold form an island; a sample within the threshold, or a silence, ends it. An island that is long
-enough is an episode: it is opened once, continued by later runs and closed once.
+enough is an episode: it is opened once, continued by later runs and closed once. Episodes that many clients
+have for one reason name it as their cause.
 """
 
 from __future__ import annotations
@@ -14,50 +15,103 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from odradek.findings.incidents import OBSERVED
+from odradek.findings.troubles import SILENCE
+from odradek_spark.jobs.causes import with_causes
 from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.rewriting import OPEN
 from odradek_spark.jobs.rules import Op, Rule
-from odradek_spark.jobs.samples import CLIENT, SERIES, samples
+from odradek_spark.jobs.samples import CLIENT, samples
+from odradek_spark.jobs.silence import silence_rules, silences, twins
+from odradek_spark.jobs.windows import INSTANCE, SERIES
 from odradek_tables.schemas import ANOMALIES
 
 SILENCE_INTERVALS = 2.5
 """After this many push intervals without a sample, the state is unknown."""
+FORGOTTEN_MS = 3_600_000
+"""A client that was silent for so long is gone for good."""
+LEAST_HELD_MS = 10_000
 CLOSED = "closed"
 RECOVERED, SILENT = "recovered", "silent"
 SAMPLE = (
     *SERIES,
     *CLIENT,
     *("start_ts", "ts", "recv_ts", "value", "worst", "samples", "push_interval_ms", "throttle_ms", "op"),
-    *("threshold", "clear", "hold_ms", "beyond", "worse", "fired_ts"),
+    *("threshold", "clear", "hold_ms", "beyond", "worse", "fired_ts", "cause"),
 )
 AT_LAST = (
-    *("value", "recv_ts", "next_beyond", "next_gap", "push_interval_ms", "throttle_ms", "op", "threshold"),
-    *("clear",),
+    *(
+        "value",
+        "recv_ts",
+        "next_beyond",
+        "next_gap",
+        "next_ts",
+        "push_interval_ms",
+        "throttle_ms",
+        "op",
+        "threshold",
+    ),
+    "clear",
     *CLIENT,
 )
 
 
-def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime) -> DataFrame:
+def detect(
+    points: DataFrame,
+    rules: Sequence[Rule],
+    known: DataFrame,
+    now: datetime,
+    pushes: DataFrame | None = None,
+) -> DataFrame:
     """Find new and changed episodes.
 
     Args:
-        points: Rows of the table ``points`` that count, with ``push_interval_ms``
+        points: Rows of the table ``points`` that count, with the columns of their pushes
             (`odradek_spark.jobs.accepted.accepted`). They must reach back far enough to have every island
             that is not an episode yet completely.
         rules: The rules; at least one.
         known: Rows of the table ``anomalies``: all open ones, and the closed ones that ended within the time
             of ``points``. Samples that they cover are ignored, so that no episode is opened twice.
         now: The latest receive time in the tables.
+        pushes: Rows of the table ``pushes``, for rules about silence, which are not asked without. With them,
+            what a host has observed of a client that pushes itself tells nothing twice.
 
     Returns:
         Rows of the table ``anomalies``, of each episode that was opened, continued or closed. Times are by
         the client's clock, but for those of receipt. ``attrs`` is null if the rule aggregates series.
         ``reason`` is ``recovered`` (a sample was within the threshold) or ``silent`` (none came for 2.5 push
-        intervals).
+        intervals). Episodes with the same ``cause`` are one trouble.
     """
-    found = unseen(samples(points, rules), known)
-    rows = found.select(*SAMPLE).unionByName(carried(known).select(*SAMPLE))
-    return told(islands(rows), now).select(*ANOMALIES.schema.names)
+    if pushes is not None:
+        seen = F.broadcast(twins(pushes).withColumnRenamed(INSTANCE, "twin"))
+        is_theirs = ~F.col("name").startswith(OBSERVED)
+        points = points.join(seen, (F.col(INSTANCE) == F.col("twin")) & is_theirs, "left_anti")
+    of_silence = silence_rules(rules)
+    of_values = [each for each in rules if each not in of_silence]
+    rows = carried(known).select(*SAMPLE)
+    if of_values:
+        found = held(samples(points, of_values), now)
+        rows = rows.unionByName(unseen(found, known).select(*SAMPLE))
+    if of_silence and pushes is not None:
+        found = silences(pushes, points, of_silence, now)
+        rows = rows.unionByName(unseen(found, known).select(*SAMPLE))
+    return with_causes(told(islands(rows), now), points, rules).select(*ANOMALIES.schema.names)
+
+
+def held(found: DataFrame, now: datetime) -> DataFrame:
+    """With the samples that throttled clients would have sent: their quota holds back their pushes, too."""
+    ts_ms, is_last = (
+        F.unix_millis("ts"),
+        F.lead("ts").over(Window.partitionBy(*SERIES).orderBy("ts")).isNull(),
+    )
+    until_ms = F.least(F.unix_millis(F.lit(now)), ts_ms + F.col("throttle_ms"))
+    interval_ms = F.greatest(F.col("push_interval_ms"), F.lit(LEAST_HELD_MS)).cast("bigint")
+    later = F.transform(F.sequence(ts_ms + interval_ms, until_ms, interval_ms), F.timestamp_millis)
+    is_held = F.expr("is_last and keeps and worse and throttle_ms > 0 and not terminating")
+    with_later = F.when(is_held & (until_ms >= ts_ms + interval_ms), F.concat(F.array("ts"), later))
+    return found.withColumn("is_last", is_last).withColumn(
+        "ts", F.explode(F.coalesce(with_later, F.array("ts")))
+    )
 
 
 def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
@@ -71,6 +125,7 @@ def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
         .withColumn("worst", F.col("value"))
         .withColumn("samples", F.lit(1).cast("bigint"))
         .withColumn("fired_ts", F.lit(None).cast("timestamp"))
+        .withColumn("cause", F.lit(None).cast("string"))
     )
 
 
@@ -94,6 +149,7 @@ def carried(known: DataFrame) -> DataFrame:
         F.lit(True).alias("beyond"),
         F.lit(True).alias("worse"),
         "fired_ts",
+        "cause",
     )
 
 
@@ -105,8 +161,8 @@ def islands(rows: DataFrame) -> DataFrame:
 
     Returns:
         The columns of these samples; ``island`` bigint; ``from_ts`` timestamp: the beginning of the island;
-        ``long`` boolean: at this sample the island had exceeded the rule's time; ``next_beyond`` and
-        ``next_gap`` of the next sample, null if there is none.
+        ``long`` boolean: at this sample the island had exceeded the rule's time; ``next_beyond``,
+        ``next_gap`` and ``next_ts`` of the next sample, null if there is none.
     """
     in_order = Window.partitionBy(*SERIES).orderBy("ts")
     before = F.lag("ts").over(in_order)
@@ -121,6 +177,7 @@ def islands(rows: DataFrame) -> DataFrame:
         .withColumn("begin", F.coalesce(since, F.when(~F.col("gap"), before), "ts"))
         .withColumn("next_beyond", F.lead("beyond").over(in_order))
         .withColumn("next_gap", F.lead("gap").over(in_order))
+        .withColumn("next_ts", F.lead("ts").over(in_order))
         .withColumn("island", F.sum(breaks.cast("int")).over(in_order))
         .where("beyond")
     )
@@ -147,6 +204,7 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
         .agg(
             F.coalesce(F.min("fired_ts"), F.min(F.when(F.col("long"), F.col("ts")))).alias("fired_ts"),
             F.max("ts").alias("last_ts"),
+            F.max("cause").alias("cause"),
             F.sum("samples").alias("samples"),
             F.max("worst").alias("highest"),
             F.min("worst").alias("lowest"),
@@ -160,10 +218,12 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
         F.col("next_beyond").isNull() & (unheard_ms > allowed_ms(F.col("throttle_ms")))
     )
     reason = F.when(silent, F.lit(SILENT)).when(~F.col("next_beyond"), F.lit(RECOVERED))
+    is_back = (F.col("name") == SILENCE) & F.col("next_ts").isNotNull()
+    closed_ts = F.when(is_back, F.col("next_ts")).otherwise(F.col("last_ts"))
     return (
         found.withColumn("reason", reason)
         .withColumn("state", F.when(F.col("reason").isNull(), F.lit(OPEN)).otherwise(F.lit(CLOSED)))
-        .withColumn("closed_ts", F.when(F.col("reason").isNotNull(), F.col("last_ts")))
+        .withColumn("closed_ts", F.when(F.col("reason").isNotNull(), closed_ts))
         .withColumn("worst", F.when(upward, F.col("highest")).otherwise(F.col("lowest")))
         .withColumnRenamed("value", "last")
         .withColumnRenamed("recv_ts", "last_recv_ts")
@@ -173,4 +233,5 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
 
 def allowed_ms(throttle_ms: Column) -> Column:
     """The longest silence after which the state is still known, in milliseconds."""
-    return SILENCE_INTERVALS * F.col("push_interval_ms") + throttle_ms
+    known_ms = SILENCE_INTERVALS * F.col("push_interval_ms") + throttle_ms
+    return F.when(F.col("name") == SILENCE, FORGOTTEN_MS).otherwise(known_ms)

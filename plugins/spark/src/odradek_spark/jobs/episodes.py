@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek.findings.troubles import SILENCE
+from odradek.findings.incidents import LOST
+from odradek.findings.troubles import STEPS, THROTTLED
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.detect import CLOSED, SILENCE_INTERVALS, detect
 from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of, written
 from odradek_spark.jobs.rules import Rule
-from odradek_spark.jobs.samples import THROTTLES
-from odradek_spark.jobs.silence import silence_rules, silences
+from odradek_spark.jobs.samples import MUTED_INTERVALS, MUTED_MS
+from odradek_spark.jobs.silence import silence_rules
 from odradek_spark.load import load_dataset
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.following import last_received, news
@@ -103,15 +104,8 @@ def recent_and_changed(
         recent_pushes,
     )
     recent = rows_of(dataset, files, IS_OPEN | (pc.field("last_recv_ts") >= begin))
-    of_silence = silence_rules(rules)
-    of_values = [each for each in rules if each not in of_silence]
-    found: list[Row] = []
-    if of_values:
-        others = [each for each in recent if each["name"] != SILENCE]
-        known = spark.createDataFrame(pa.Table.from_pylist(others, ANOMALIES.schema))
-        found += detect(points, of_values, known, now).toArrow().to_pylist()
-    if of_silence:
-        found += silences(recent_pushes, points, of_silence, recent, now)
+    known = spark.createDataFrame(pa.Table.from_pylist(recent, ANOMALIES.schema))
+    found = detect(points, rules, known, now, recent_pushes).toArrow().to_pylist()
     before = {key(each): each for each in recent}
     return recent, [each for each in found if before.get(key(each)) != each]
 
@@ -137,13 +131,18 @@ def close_unheard(dataset: Dataset, at: datetime) -> Detected | None:
 
 def look_back(rules: Sequence[Rule], interval_ms: int) -> timedelta:
     """The longest time before new points at which an island that is not an episode yet can have begun."""
+    of_silence = silence_rules(rules)
     rule_s = max(each.for_s + each.over_s for each in rules)
-    intervals = max([INTERVALS_BEFORE, *(each.threshold + 2 for each in silence_rules(rules))])
-    return timedelta(seconds=rule_s, milliseconds=intervals * interval_ms)
+    intervals = max([INTERVALS_BEFORE, *(each.threshold + 2 for each in of_silence)])
+    if any(each.trouble is not None and each.trouble.steps for each in rules):
+        intervals += STEPS
+    muted_ms = max(MUTED_MS, MUTED_INTERVALS * interval_ms) if of_silence else 0
+    return timedelta(seconds=rule_s, milliseconds=intervals * interval_ms + muted_ms)
 
 
 def metrics(rules: Sequence[Rule]) -> list[str]:
-    return sorted({*THROTTLES, *(name for each in rules for name in each.names)})
+    of_all = (LOST, *(each.metric for each in THROTTLED))
+    return sorted({*of_all, *(name for each in rules for name in each.names)})
 
 
 def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]]) -> Detected:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from sys import float_info
+from typing import Any, Final
 
-from odradek.findings.troubles import TROUBLES
+from odradek.findings.hints import SHARED
+from odradek.findings.troubles import BY_ID, EXPLAINED, TROUBLES, Condition, Trouble
+from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import TABLE, TEXT, Choice, Number, declare, read_settings
 
-E = TypeVar("E", bound=StrEnum)
 DEFAULT_FOR_S = 180.0
 """KIP-714's example of proactive monitoring: above a threshold for more than 180 seconds."""
+STORM = BY_ID["rebalance-storm"]
 
 
 class RuleError(ValueError):
@@ -43,39 +47,85 @@ class Aggregate(StrEnum):
     AVG = "avg"
 
 
+OPS: Final = Choice({each.value: each for each in Op})
+ANY: Final = Number(-float_info.max, float_info.max)
+SECONDS: Final = Number(0, float_info.max)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A rule: an anomaly lasts while the values of a metric of an instance are beyond a threshold."""
 
-    id: str
-    metric: str
-    """The full name of the metric: ``org.apache.kafka.producer.request.latency.avg``."""
-    op: Op
-    threshold: float
-    for_s: float = DEFAULT_FOR_S
-    """Seconds that must be exceeded before an anomaly is opened."""
-    attrs: Mapping[str, str] = field(default_factory=dict)
-    """Only series with these labels."""
-    agg: Aggregate = Aggregate.EACH
-    clear: float | None = None
-    """An anomaly goes on while values are beyond this threshold. None: the same threshold."""
-    over_s: float = 0.0
-    """Compare the increase of a sum over this many seconds; 0 compares the values."""
-    per: str = ""
-    """The full name of a metric of the same push to divide by; with ``over_s``, its increase."""
+    # fmt: off
+    id: str = declare("id", TEXT, "", "The name of the rule.")
+    metric: str = declare("metric", TEXT, "", "The full name of the metric.")
+    op: Op = declare("op", OPS, Op.ABOVE, "An anomaly lasts while values are beyond the threshold.")
+    threshold: float = declare("threshold", ANY, 0.0, "The threshold.")
+    for_s: float = declare(
+        "for_s", SECONDS, DEFAULT_FOR_S, "Seconds that must be exceeded before an anomaly is opened; 0 opens "
+        "it at the first value.",
+    )
+    attrs: Mapping[str, str] = declare("attrs", TABLE, {}, "Only series with these labels.")
+    agg: Aggregate = declare(
+        "agg", Choice({each.value: each for each in Aggregate}), Aggregate.EACH,
+        "The value to compare if an instance has several series.",
+    )
+    clear: float | None = declare(
+        "clear", ANY, None, "An open anomaly ends only within this threshold.", unset="the threshold"
+    )
+    over_s: float = declare("over_s", SECONDS, 0.0, "Compare the increase of a sum over this many seconds.")
+    per: str = declare(
+        "per", TEXT, "", "Divide by this metric; with `over_s`, by its increase.", unset="none"
+    )
+    # fmt: on
+    trouble: Trouble | None = None
+    """The row of the table of troubles that the rule is made of; its further conditions hold. None: the rule
+    is a person's own, and asks from the first push on."""
+
+    @property
+    def also(self) -> tuple[Condition, ...]:
+        """Conditions that must hold at the same time."""
+        return self.trouble.also if self.trouble is not None else ()
+
+    @property
+    def unless(self) -> tuple[Condition, ...]:
+        """Conditions that explain it."""
+        return self.trouble.unless if self.trouble is not None else ()
+
+    @property
+    def position(self) -> str:
+        """Of a lag: the metric of what is read."""
+        return self.trouble.position if self.trouble is not None else ""
+
+    @property
+    def skip(self) -> tuple[str, str] | None:
+        """A label, and the regular expression of its values that are not compared."""
+        if self.trouble is None or not self.trouble.skip:
+            return None
+        return self.trouble.labels[0], self.trouble.skip
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it compares the series with the fewest labels, of which the others are parts."""
+        return self.agg is not Aggregate.EACH or (self.trouble is not None and not self.trouble.labels)
+
+    @property
+    def explained(self) -> int:
+        """By how much each client of the group that comes or goes explains the value."""
+        return EXPLAINED if self.trouble is STORM else 0
 
     @property
     def names(self) -> tuple[str, ...]:
         """The metrics that the rule reads."""
-        return (self.metric, self.per) if self.per else (self.metric,)
+        found = (self.metric, self.per, self.position, *(each.metric for each in (*self.also, *self.unless)))
+        return tuple(dict.fromkeys(filter(None, found)))
 
 
-KEYS = ("id", "metric", "op", "threshold", "for_s", "attrs", "agg", "clear", "over_s", "per")
-REQUIRED = KEYS[:4]
+REQUIRED = ("id", "metric", "op", "threshold")
 
 
 def default_rules() -> list[Rule]:
-    """The rules of the troubles that a threshold and a time tell; one for each metric of a trouble."""
+    """The rules of the troubles with an alarm, and of those that many clients share."""
     return [
         Rule(
             id=each.id,
@@ -87,9 +137,9 @@ def default_rules() -> list[Rule]:
             clear=each.clear,
             over_s=each.over_s,
             per=each.per,
+            trouble=each,
         )
-        for each in TROUBLES
-        if each.is_plain
+        for each in (*TROUBLES, *SHARED)
         for metric in dict.fromkeys(each.metrics.values())
     ]
 
@@ -126,51 +176,20 @@ def parse_rule(entry: Mapping[str, Any], number: int) -> Rule:
     """Parse one rule."""
     name = f"rule {entry.get('id', number)!r}"
     for key in REQUIRED:
-        if key not in entry:
+        if entry.get(key) in (None, ""):
             raise RuleError(f"{name}: {key} is missing")
-    for key in entry:
-        if key not in KEYS:
-            raise RuleError(f"{name}: unknown key {key!r}; known are {', '.join(KEYS)}")
-    attrs = entry.get("attrs", {})
-    if not isinstance(attrs, dict) or not all(isinstance(value, str) for value in attrs.values()):
-        raise RuleError(f"{name}: attrs: expected a table of texts, found {attrs!r}")
-    rule = Rule(
-        id=text(entry, "id", name),
-        metric=text(entry, "metric", name),
-        op=choice(Op, entry["op"], f"{name}: op"),
-        threshold=number_of(entry, "threshold", name),
-        for_s=number_of(entry, "for_s", name) if "for_s" in entry else DEFAULT_FOR_S,
-        attrs=attrs,
-        agg=choice(Aggregate, entry.get("agg", "each"), f"{name}: agg"),
-        clear=number_of(entry, "clear", name) if "clear" in entry else None,
-        over_s=number_of(entry, "over_s", name) if "over_s" in entry else 0.0,
-        per=text(entry, "per", name) if "per" in entry else "",
+    labels = entry.get("attrs")
+    flat = {f"attrs.{key}": text for key, text in labels.items()} if isinstance(labels, dict) else {}
+    table = PluginConfig(
+        "", {key: value for key, value in entry.items() if key != "attrs" or not flat} | flat
     )
+    try:
+        rule = read_settings(Rule, table)
+        table.finish()
+    except ConfigError as error:
+        raise RuleError(f"{name}: {error}") from error
     better = rule.clear is None or (rule.clear <= rule.threshold) == rule.op.upward
     if not better and rule.clear != rule.threshold:
         side = "no more" if rule.op.upward else "no less"
         raise RuleError(f"{name}: clear: expected {side} than the threshold, found {rule.clear:g}")
     return rule
-
-
-def text(entry: Mapping[str, Any], key: str, name: str) -> str:
-    value = entry[key]
-    if not isinstance(value, str) or not value:
-        raise RuleError(f"{name}: {key}: expected a text, found {value!r}")
-    return value
-
-
-def number_of(entry: Mapping[str, Any], key: str, name: str) -> float:
-    value = entry[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        raise RuleError(f"{name}: {key}: expected a number, found {value!r}")
-    if key in ("for_s", "over_s") and value < 0:
-        raise RuleError(f"{name}: {key}: expected no less than 0, found {value!r}")
-    return float(value)
-
-
-def choice(kind: type[E], value: object, name: str) -> E:
-    try:
-        return kind(str(value))
-    except ValueError as error:
-        raise RuleError(f"{name}: expected one of {', '.join(kind)}, found {value!r}") from error

@@ -1,34 +1,33 @@
 """Clients that are subscribed but stopped pushing, without a goodbye.
 
-A silence is measured in push intervals in which the host received a push of any client: while the host is
-down, or the network in front of it, no client is silent.
+The time in which nobody is heard at a broker does not count: while it is down, or the network in front of it,
+its clients are not silent. A client that is alone there cannot be told from a broker that is away.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from odradek.findings.incidents import LOST
 from odradek.findings.troubles import SILENCE
 from odradek_spark.frames import pushes as pushes_of
-from odradek_spark.jobs.detect import CLOSED, RECOVERED, SILENT
-from odradek_spark.jobs.rewriting import OPEN, Row, key
 from odradek_spark.jobs.rules import Rule
-from odradek_spark.jobs.samples import CLIENT, INSTANCE, MS_PER_S, waited_ms
+from odradek_spark.jobs.samples import CLIENT, rule_rows, stepped
+from odradek_spark.jobs.windows import INSTANCE, SERIES, silence_ms
 from odradek_tables.query.views import OF_CLIENTS
 
-EPOCH = datetime.fromtimestamp(0, UTC)
 OF_PUSH = [name for name in CLIENT if name not in ("client_rack", "group_id")]
 """The columns of `CLIENT` that a push has; the others are labels of its points."""
 SILENT_INTERVALS = 3.0
 """A client pushes once in 0.5 to 1.5 intervals, and two pushes may be lost (KIP-714)."""
-FORGOTTEN = timedelta(hours=1)
-"""After this time a silent instance is gone for good, and its episode is closed."""
+LATE = 1.75
+"""Push intervals without any push at a broker that are too long: a client waits for at most 1.5 of them."""
+LEAST_AWAY_MS = 10_000
+TIMES = ("at_ms", "now_ms", "away_ms")
 
 
 def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
@@ -36,33 +35,70 @@ def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
     return [each for each in rules if each.metric == SILENCE]
 
 
-def silences(
-    pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], known: Sequence[Row], now: datetime
-) -> list[Row]:
-    """Find new and changed episodes of silence.
+def silences(pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], now: datetime) -> DataFrame:
+    """The samples of rules about silence: one for each client, at its last push or when it became silent.
 
     Args:
         pushes: Rows of the table ``pushes``, as far back as a silence can have begun.
-        points: Points of the same time, for the labels of clients and the times for which they wait.
+        points: Points of the same time, for the labels of clients, and for what holds them back.
         rules: Rules of `silence_rules`; at least one.
-        known: Rows of the table ``anomalies``.
         now: The latest receive time in the tables.
 
     Returns:
-        Rows of the table ``anomalies``. ``started_ts``, ``last_ts`` and ``last_recv_ts`` are the time of the
-        last push.
+        The columns of `odradek_spark.jobs.samples.samples`; ``value`` is in push intervals.
     """
-    known = [each for each in known if each["name"] == SILENCE]
-    still = [each for each in known if each["state"] == OPEN]
-    lasts = quiet(pushes, points, rules, still, now).toArrow().to_pylist()
-    late = [each for each in lasts if each["is_quiet"]]
-    slots = slots_heard(pushes, late)
-    begun = [opened(each, rule, heard_since(each, slots), now) for each in late for rule in rules]
-    by_instance = {each[INSTANCE]: each for each in lasts}
-    ended = [closed(each, by_instance.get(each[INSTANCE]), now) for each in still]
-    before = {key(each) for each in known}
-    new = [each for each in begun if each is not None and key(each) not in before]
-    return [*new, *(each for each in ended if each is not None)]
+    table = pushes.sparkSession.createDataFrame(rule_rows(rules)).select(
+        *("rule", "op", "threshold", "clear", "hold_ms", "keeps")
+    )
+    is_lost = (F.col("name") == LOST) & (F.col("step") > 0)
+    told = (
+        stepped(points)
+        .groupBy(INSTANCE)
+        .agg(
+            F.max("client_rack").alias("client_rack"),
+            F.max("group_id").alias("group_id"),
+            F.max_by("throttle_ms", "recv_ts").alias("throttle_ms"),
+            F.max(is_lost).alias("is_lost"),
+        )
+    )
+    at_ms, wait_ms = F.col("at_ms"), F.coalesce("throttle_ms", F.lit(0))
+    is_expected = F.col("is_expected") & ~F.coalesce("is_lost", F.lit(False))
+    intervals = F.col("threshold") * F.col("push_interval_ms")
+    allowed_ms = F.greatest(intervals, silence_ms("push_interval_ms")) + F.col("hold_ms") + wait_ms
+    fire_ms = (at_ms + F.col("away_ms") + allowed_ms).cast("bigint")
+    return (
+        last_pushes(pushes, now)
+        .join(told, INSTANCE, "left")
+        .crossJoin(F.broadcast(table))
+        .withColumns({"throttle_ms": wait_ms.cast("bigint"), "fire_ms": fire_ms})
+        .withColumn("worse", is_expected & (F.unix_millis(F.lit(now)) > F.col("fire_ms")))
+        .withColumns(
+            {
+                "name": F.lit(SILENCE),
+                "attrs": F.lit(None).cast("string"),
+                "start_ts": F.col("recv_ts"),
+                "recv_ts": F.when(F.col("worse"), F.timestamp_millis("fire_ms")).otherwise(F.col("recv_ts")),
+                "beyond": F.col("worse"),
+                "hold_ms": F.lit(0.0),
+            }
+        )
+        .withColumn("ts", F.col("recv_ts"))
+        .withColumn("value", (F.unix_millis("ts") - at_ms) / F.col("push_interval_ms"))
+        .select(
+            *(
+                *SERIES,
+                *CLIENT,
+                "value",
+                "ts",
+                "start_ts",
+                "recv_ts",
+                "push_interval_ms",
+                "throttle_ms",
+                "op",
+            ),
+            *("threshold", "clear", "hold_ms", "keeps", "terminating", "worse", "beyond"),
+        )
+    )
 
 
 def silent(df: DataFrame, intervals: float = SILENT_INTERVALS) -> DataFrame:
@@ -78,127 +114,89 @@ def silent(df: DataFrame, intervals: float = SILENT_INTERVALS) -> DataFrame:
         ``client_address`` string; ``recv_ts`` timestamp: of the last push; ``push_interval_ms`` int.
     """
     lasts = last_pushes(df if "push_interval_ms" in df.columns else pushes_of(df))
-    newest = lasts.agg(F.max("recv_ts").alias("now"))
-    age_ms = F.unix_millis("now") - F.unix_millis("recv_ts")
-    is_silent = F.col("is_expected") & (age_ms > intervals * F.col("push_interval_ms"))
-    found = lasts.crossJoin(F.broadcast(newest)).where(is_silent)
+    silent_ms = F.col("now_ms") - F.col("at_ms") - F.col("away_ms")
+    found = lasts.where(F.col("is_expected") & (silent_ms > intervals * F.col("push_interval_ms")))
     return found.select(INSTANCE, *OF_PUSH, "recv_ts", "push_interval_ms")
 
 
-def last_pushes(pushes: DataFrame) -> DataFrame:
-    """The last push of each instance that has a push interval.
+def last_pushes(pushes: DataFrame, now: datetime | None = None) -> DataFrame:
+    """The last push of each instance that has a push interval, but of `twins`.
 
     Returns:
-        ``client_instance_id``, ``recv_ts``, ``push_interval_ms``, the columns `OF_PUSH`, and ``is_expected``
-        boolean: it was no goodbye, and no newer instance of the client id has begun.
+        ``client_instance_id``, ``recv_ts``, ``push_interval_ms``, ``terminating``, the columns `OF_PUSH`;
+        ``is_expected`` boolean: it was no goodbye, and no newer instance of the client id has begun;
+        ``at_ms``, ``now_ms``: of the push, and of the latest one of any client; ``away_ms``: time between
+        them in which nobody was heard at its broker.
     """
-    told = F.struct("recv_ts", "push_interval_ms", "terminating", *OF_PUSH)
+    told = ("recv_ts", *OF_PUSH, "push_interval_ms", "terminating", "broker_id")
     lasts = (
         pushes.where(OF_CLIENTS)
         .groupBy(INSTANCE)
-        .agg(F.min("recv_ts").alias("first_ts"), F.max_by(told, "recv_ts").alias("last"))
-    )
-    newest_ts = F.max("first_ts").over(Window.partitionBy("client_id", "principal"))
-    return (
-        lasts.select(INSTANCE, "first_ts", "last.*")
+        .agg(F.min("recv_ts").alias("first_ts"), F.max_by(F.struct(*told), "recv_ts").alias("last"))
+        .select(INSTANCE, "first_ts", "last.*")
         .where("push_interval_ms > 0")
-        .withColumn("is_expected", ~F.col("terminating") & (newest_ts <= F.col("recv_ts")))
-        .drop("first_ts", "terminating")
+        .join(F.broadcast(twins(pushes)), INSTANCE, "left_anti")
+        .withColumn("at_ms", F.unix_millis("recv_ts"))
     )
-
-
-def quiet(
-    pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], still: Sequence[Row], now: datetime
-) -> DataFrame:
-    """The last push of each instance that may be silent, or that has an open episode.
-
-    An instance whose client id has a newer instance was restarted: it is not silent.
-
-    Returns:
-        ``client_instance_id``; the columns of `CLIENT`; ``recv_ts``; ``push_interval_ms``; ``wait_ms``
-        double: how long it may wait because it was throttled; ``is_quiet`` boolean: no push came for longer
-        than the shortest rule allows.
-    """
-    waits = waited_ms(F.when(~F.isnan("value"), F.col("value")))
-    labels = points.groupBy(INSTANCE).agg(
-        F.max("client_rack").alias("client_rack"),
-        F.max("group_id").alias("group_id"),
-        F.max_by(waits, F.when(waits.isNotNull(), F.col("recv_ts"))).alias("wait_ms"),
-    )
-    ids = sorted({each[INSTANCE] for each in still})
-    begun = pushes.sparkSession.createDataFrame(pa.table({INSTANCE: pa.array(ids, pa.string())}))
-    age_ms = F.unix_millis(F.lit(now)) - F.unix_millis("recv_ts")
-    intervals, seconds = (min(getattr(each, name) for each in rules) for name in ("threshold", "for_s"))
-    is_late = age_ms > intervals * F.col("push_interval_ms") + seconds * MS_PER_S + F.col("wait_ms")
+    newest = pushes.where(OF_CLIENTS).agg(F.max("recv_ts").alias("now")) if now is None else None
+    timed = lasts.withColumn("now", F.lit(now)) if newest is None else lasts.crossJoin(F.broadcast(newest))
+    place = Window.partitionBy("broker_id")
+    heard_ms, before_ms = F.max("at_ms").over(place), F.lag("at_ms").over(place.orderBy("at_ms"))
+    same = Window.partitionBy("client_id", "principal")
+    gaps_ms = F.expr("aggregate(filter(gaps, each -> each.end > at_ms), 0L, (sum, each) -> sum + each.gap)")
+    since_ms = F.col("now_ms") - F.col("heard_ms")
+    is_alone = F.coalesce(F.col("at_ms") - F.col("other_ms") > F.col("limit_ms"), F.lit(True))
+    unheard_ms = F.when((since_ms > F.col("limit_ms")) & ~is_alone, since_ms).otherwise(0)
+    is_last = (F.col("newest_ts") <= F.col("recv_ts")) & ~F.col("terminating")
     return (
-        last_pushes(pushes)
-        .join(F.broadcast(begun.withColumn("is_open", F.lit(True))), INSTANCE, "left")
-        .join(labels, INSTANCE, "left")
-        .withColumn("wait_ms", F.coalesce("wait_ms", F.lit(0.0)))
-        .withColumn("is_quiet", is_late & F.col("is_expected"))
-        .where("is_quiet or is_open")
-        .select(INSTANCE, *CLIENT, "recv_ts", "push_interval_ms", "wait_ms", "is_quiet")
+        timed.withColumns(
+            {
+                "now_ms": F.unix_millis("now"),
+                "heard_ms": heard_ms,
+                "other_ms": F.when(F.col("at_ms") == heard_ms, before_ms).otherwise(heard_ms),
+                "limit_ms": late_ms(F.max_by("push_interval_ms", "at_ms").over(place)),
+                "newest_ts": F.max("first_ts").over(same),
+            }
+        )
+        .join(F.broadcast(away(pushes)), "broker_id", "left")
+        .withColumns({"away_ms": F.coalesce(gaps_ms, F.lit(0)) + unheard_ms, "is_expected": is_last})
+        .select(INSTANCE, *OF_PUSH, *("recv_ts", "push_interval_ms", "terminating", "is_expected"), *TIMES)
     )
 
 
-def slots_heard(pushes: DataFrame, lasts: Sequence[Row]) -> dict[int, list[int]]:
-    """By push interval of the rows: the numbers of the intervals in which any client pushed, in order."""
-    if not lasts:
-        return {}
-    lengths = F.array(*(F.lit(each) for each in sorted({row["push_interval_ms"] for row in lasts})))
-    later = pushes.where(F.col("recv_ts") >= F.lit(min(row["recv_ts"] for row in lasts)))
-    numbers = later.select("recv_ts", F.explode(lengths).alias("length")).select(
-        "length", F.floor(F.unix_millis("recv_ts") / F.col("length")).alias("number")
+def twins(pushes: DataFrame) -> DataFrame:
+    """The instances that a host has observed of clients that push themselves."""
+    is_seen = F.coalesce("observed", F.lit(False))
+    return (
+        pushes.where(OF_CLIENTS)
+        .groupBy("client_id", "principal", "client_address", "software_name", "software_version")
+        .agg(
+            F.collect_set(F.when(is_seen, F.col(INSTANCE))).alias("seen"),
+            F.min(is_seen).alias("is_only_seen"),
+        )
+        .where("not is_only_seen")
+        .select(F.explode("seen").alias(INSTANCE))
     )
-    found: dict[int, list[int]] = {}
-    for row in sorted(tuple(row.values()) for row in numbers.distinct().toArrow().to_pylist()):
-        found.setdefault(row[0], []).append(row[1])
-    return found
 
 
-def heard_since(last: Row, slots: Mapping[int, Sequence[int]]) -> int:
-    """The push intervals after a push in which any client pushed."""
-    numbers = slots[last["push_interval_ms"]]
-    own = (last["recv_ts"] - EPOCH) // timedelta(milliseconds=last["push_interval_ms"])
-    return len(numbers) - bisect_right(numbers, own)
+def late_ms(interval_ms: Column) -> Column:
+    """For how long a broker may hear nobody, if a client with this push interval is there."""
+    return F.greatest(F.lit(LEAST_AWAY_MS), LATE * interval_ms)
 
 
-def opened(last: Row, rule: Rule, heard: int, now: datetime) -> Row | None:
-    """The new episode of an instance that is silent by a rule; None if it is not."""
-    interval_ms, wait_ms, pushed = last["push_interval_ms"], last["wait_ms"], last["recv_ts"]
-    allowed_ms = rule.threshold * interval_ms + rule.for_s * MS_PER_S + wait_ms
-    age_ms = (now - pushed) / timedelta(milliseconds=1)
-    if age_ms <= allowed_ms or heard <= rule.threshold + wait_ms / interval_ms:
-        return None
-    return {
-        "rule": rule.id,
-        INSTANCE: last[INSTANCE],
-        "name": SILENCE,
-        "attrs": None,
-        **{name: last[name] for name in CLIENT},
-        "op": rule.op.value,
-        "threshold": rule.threshold,
-        "clear": rule.threshold,
-        "started_ts": pushed,
-        "fired_ts": now,
-        "last_ts": pushed,
-        "last_recv_ts": pushed,
-        "closed_ts": None,
-        "state": OPEN,
-        "reason": None,
-        "samples": 0,
-        "worst": float(heard),
-        "last": float(heard),
-        "push_interval_ms": interval_ms,
-        "throttle_ms": int(wait_ms),
-        "date": f"{pushed:%Y-%m-%d}",
-    }
-
-
-def closed(row: Row, last: Row | None, now: datetime) -> Row | None:
-    """An open episode that ended: the instance pushed again, or is gone for good. None if it goes on."""
-    if last is not None and last["recv_ts"] > row["started_ts"]:
-        return row | {"state": CLOSED, "reason": RECOVERED, "closed_ts": last["recv_ts"]}
-    if row["fired_ts"] <= now - FORGOTTEN:
-        return row | {"state": CLOSED, "reason": SILENT, "closed_ts": now}
-    return None
+def away(pushes: DataFrame) -> DataFrame:
+    """By ``broker_id``: ``gaps``, the ends and the lengths of the times in which nobody was heard."""
+    in_order = Window.partitionBy("broker_id").orderBy("end")
+    second_ms = F.unix_millis(F.date_trunc("second", "recv_ts"))
+    heard = (
+        pushes.where(OF_CLIENTS)
+        .groupBy("broker_id", second_ms.alias("end"))
+        .agg(F.max("push_interval_ms").alias("interval_ms"))
+    )
+    gap_ms = F.col("end") - F.lag("end").over(in_order)
+    found = heard.withColumn("gap", gap_ms).withColumn("limit", late_ms(F.lag("interval_ms").over(in_order)))
+    return (
+        found.where("gap > limit")
+        .groupBy("broker_id")
+        .agg(F.collect_list(F.struct("end", "gap")).alias("gaps"))
+    )

@@ -1,12 +1,11 @@
-"""Concerns and troubles of `odradek.findings` for the metrics that clients report: the parts of a table."""
+"""Concerns and troubles of `odradek.findings` for people: the order of metrics, and conditions in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from odradek.findings.concerns import CONCERNS
-from odradek.findings.troubles import TROUBLES, Trouble
+from odradek.findings.troubles import Trouble
 from odradek_tables.query.units import duration, said
 
 ORDER: Final = {
@@ -21,17 +20,6 @@ ORDER: Final = {
 def place(name: str) -> int:
     """The place of a metric among those that matter; all others come after them."""
     return ORDER.get(name, len(ORDER))
-
-
-def troubles_of(names: Iterable[str]) -> list[Trouble]:
-    """The troubles that metrics show, by their full names."""
-    known = set(names)
-    return [each for each in TROUBLES if known.intersection(each.metrics.values())]
-
-
-def is_limit(trouble: Trouble) -> bool:
-    """Whether the threshold is a value of the metric itself, and not of its increase or share."""
-    return trouble.is_plain and not trouble.over_s and not trouble.per
 
 
 def stated(trouble: Trouble) -> str:

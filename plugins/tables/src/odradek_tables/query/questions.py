@@ -229,7 +229,7 @@ def anomalies(reader: Reader, window: Window, *, only_open: bool = False, who: W
     """List the anomalies that the rules found.
 
     Columns: rule, client_id, client_instance_id, principal, client_address, client_rack, group_id, name,
-    attrs, op, threshold, worst, started_ts, last_ts, held_s, state, reason, closed_ts.
+    attrs, op, threshold, worst, started_ts, last_ts, held_s, state, reason, closed_ts, cause.
     """
     during, values = window.condition("last_ts")
     chosen, wanted = ("true", []) if who is None else who.identity()
@@ -239,7 +239,7 @@ def anomalies(reader: Reader, window: Window, *, only_open: bool = False, who: W
         SELECT rule, client_id, client_instance_id, principal, client_address, client_rack, group_id,
             name, attrs, op, threshold, worst,
             started_ts, last_ts, date_diff('millisecond', started_ts, last_ts) / 1000 AS held_s,
-            state, reason, closed_ts
+            state, reason, closed_ts, cause
         FROM anomalies WHERE {during} AND {chosen} {still} ORDER BY started_ts, rule, client_id
         """,
         [*values, *wanted],
