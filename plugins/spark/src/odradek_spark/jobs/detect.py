@@ -82,7 +82,9 @@ def detect(
         ``reason`` is ``recovered`` (a sample was within the threshold) or ``silent`` (none came for 2.5 push
         intervals). Episodes with the same ``cause`` are one trouble.
     """
+    points = apart(points)
     if pushes is not None:
+        pushes = apart(pushes)
         seen = F.broadcast(twins(pushes).withColumnRenamed(INSTANCE, "twin"))
         is_theirs = ~F.col("name").startswith(OBSERVED)
         points = points.join(seen, (F.col(INSTANCE) == F.col("twin")) & is_theirs, "left_anti")
@@ -95,7 +97,14 @@ def detect(
     if of_silence and pushes is not None:
         found = silences(pushes, points, of_silence, now)
         rows = rows.unionByName(unseen(found, known).select(*SAMPLE))
-    return with_causes(told(islands(rows), now), points, rules).select(*ANOMALIES.schema.names)
+    return with_causes(told(islands(apart(rows)), now), points, rules).select(*ANOMALIES.schema.names)
+
+
+def apart(rows: DataFrame) -> DataFrame:
+    """The same rows without the plan that made them: what reads them several times is planned in a second, not
+    in half a minute.
+    """
+    return rows.localCheckpoint()
 
 
 def held(found: DataFrame, now: datetime) -> DataFrame:
