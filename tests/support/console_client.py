@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import httpx2 as httpx
 from starlette.applications import Starlette
@@ -37,9 +37,9 @@ def console_without_cluster(access: Access, connect: Callable[[], AdminClient] =
     return make_console(View(connect), connect, "nowhere", access)
 
 
-def operator_access() -> Access:
+def operator_access(**settings: Any) -> Access:
     """Everybody on this machine may act."""
-    return Access(AccessSettings(local_role=Role.OPERATOR), Address("127.0.0.1", 0))
+    return Access(AccessSettings(local_role=Role.OPERATOR, **settings), Address("127.0.0.1", 0))
 
 
 def page_client(app: Starlette) -> TestClient:

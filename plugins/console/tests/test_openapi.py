@@ -22,6 +22,7 @@ from odradek_console.cluster_rows import (
 )
 from odradek_console.engine.client_entry import Places
 from odradek_console.reading.cluster_view import ClusterView
+from odradek_console.reading.programs import Programs
 from odradek_console.reading.push_points import decoded_push
 from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.view import View
@@ -118,7 +119,9 @@ def console() -> Console:
             level("producer.node.request.latency.avg", 9.0, second, node_id="1"),
             group_id="billing",
         )
-    found = make_console(view, nowhere, "localhost:9092", operator_access())
+    access = operator_access(requests_per_second=1_000)  # each parameter of each path
+    found = make_console(view, nowhere, "localhost:9092", access)
+    found.programs = Programs(["http://127.0.0.1:9"])
     found.now_ms = view.now_ms
     found.cluster = FilledCluster(nowhere, "t")
     found.history.observe({}, ms(10))

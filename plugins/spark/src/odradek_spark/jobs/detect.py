@@ -101,9 +101,7 @@ def detect(
 
 
 def apart(rows: DataFrame) -> DataFrame:
-    """The same rows without the plan that made them: what reads them several times is planned in a second, not
-    in half a minute.
-    """
+    """The same rows without the plan that made them, so that it is planned once for all that reads them."""
     return rows.localCheckpoint()
 
 
