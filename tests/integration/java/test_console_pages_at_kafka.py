@@ -166,7 +166,7 @@ def test_every_path_answers_with_java_and_librdkafka_behind(
     instance = at_gateway["client_instance_id"]
     documented = site.get("/api/v1/openapi.json").json()["paths"]
     known = [each for each in documented if "{group}" not in each]  # there is none
-    paths = [each.format(instance=instance) for each in (*PAGES, *DOWNLOADS, *known)]
+    paths = [each.format(instance=instance, topic="orders") for each in (*PAGES, *DOWNLOADS, *known)]
 
     statuses = {path: site.get(path).status_code for path in paths}
     detail = site.get(f"/api/v1/clients/{instance}").json()
