@@ -61,7 +61,7 @@ def clients(folder: Path) -> dict[str, list[str]]:
     )
     if java.returncode == 0:
         command = ["java", "-Xmx256m", "-cp", java.stdout.strip(), "odradek.TelemetryClient"]
-        for kind in ("producer", "consumer", "admin", "application"):
+        for kind in ("producer", "consumer", "share", "admin", "application"):
             found[f"java-{kind}"] = [*command, "{}", TOPIC, "{}", kind]
         found[f"java-streams{CONSUMER}"] = [*command[:-1], "odradek.TelemetryStream", "{}", STREAMED, "{}"]
     program = str(folder / "telemetry")

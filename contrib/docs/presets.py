@@ -33,6 +33,7 @@ PAGE: Final = Path(__file__).parents[2] / "host/docs/reference/presets.md"
 CLIENTS: Final[Mapping[str, str]] = {
     "java-producer": "Java producer",
     "java-consumer": "Java consumer",
+    "java-share": "Java share consumer",
     "java-admin": "Java admin client",
     "java-streams": "consumer of a Kafka Streams thread",
     "librdkafka-producer": "librdkafka producer",

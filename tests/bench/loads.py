@@ -63,7 +63,9 @@ LENGTHS: Final = {
 }
 RECORDINGS: Final = {
     "librdkafka and franz-go": ("librdkafka-producer", "librdkafka-consumer", "franz-go"),
-    "Java": ("java-producer", "java-consumer", "java-admin", "java-application", "java-streams"),
+    "Java": tuple(
+        f"java-{kind}" for kind in ("producer", "consumer", "share", "admin", "application", "streams")
+    ),
 }
 RECORDINGS["mixed"] = RECORDINGS["Java"] + RECORDINGS["librdkafka and franz-go"]
 

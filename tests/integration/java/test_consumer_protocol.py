@@ -60,15 +60,20 @@ def next_event(process: subprocess.Popen[str], name: str) -> dict[str, object]:
     raise AssertionError(f"it ended without {name}")
 
 
+def first_partitions(consumer: subprocess.Popen[str]) -> object:
+    """The partitions of a consumer; it may have none at first."""
+    while (found := next_event(consumer, "partitions_assigned")["partitions"]) == []:
+        pass
+    return found
+
+
 def test_two_java_consumers_share_and_the_tools_show_them(tools: ConsoleTools) -> None:
     tools.create_topic("k848-two", 2)
     arguments = ("--topic", "k848-two", "--group-id", "k848-two-group", "--group-protocol", "consumer")
     with tools.started("kafka-verifiable-consumer", *arguments) as first:
-        whole = next_event(first, "partitions_assigned")["partitions"]
+        whole = first_partitions(first)
         with tools.started("kafka-verifiable-consumer", *arguments) as second:
-            half = next_event(second, "partitions_assigned")["partitions"]
-            while half == []:
-                half = next_event(second, "partitions_assigned")["partitions"]
+            half = first_partitions(second)
             shown = tools.succeed(
                 "kafka-consumer-groups", "--describe", "--group", "k848-two-group", "--state"
             )

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -14,8 +15,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 /**
  * One client of a given kind that runs until it reads a line from standard input, and is then closed properly.
  *
- * <p>Arguments: bootstrap servers, topic, client id, kind: {@code producer}, {@code consumer}, {@code admin}, or {@code application},
- * which is a consumer that also pushes metrics of its application (KIP-1076), called as those of Kafka Streams. With a fifth argument,
+ * <p>Arguments: bootstrap servers, topic, client id, kind: {@code producer}, {@code consumer}, {@code admin}, {@code share},
+ * or {@code application}, which is a consumer that also pushes metrics of its application (KIP-1076), called as those of Kafka Streams. With a fifth argument,
  * {@code totals}, a producer or consumer prints the totals of its last push when it has closed ({@link PushedTotals}).
  */
 public final class TelemetryClient {
@@ -35,6 +36,7 @@ public final class TelemetryClient {
             case "producer" -> produce(config, args[1], args.length == 5);
             case "consumer" -> consume(config, args[1], false, args.length == 5);
             case "application" -> consume(config, args[1], true, false);
+            case "share" -> share(config, args[1]);
             case "admin" -> administer(config);
             default -> throw new IllegalArgumentException(args[3]);
         }
@@ -82,6 +84,18 @@ public final class TelemetryClient {
         }
         if (withTotals) {
             totals.print();
+        }
+    }
+
+    private static void share(Map<String, Object> config, String topic) throws Exception {
+        config.put("group.id", config.get("client.id") + "-group");
+        config.put("client.rack", "rack-1");
+        StringDeserializer text = new StringDeserializer();
+        try (KafkaShareConsumer<String, String> consumer = new KafkaShareConsumer<>(config, text, text)) {
+            consumer.subscribe(List.of(topic));
+            while (!ended()) {
+                consumer.poll(PAUSE);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from odradek.findings import incidents
 from odradek.findings.client_metrics import ADMIN, PREFIX
-from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, PRODUCER
+from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, PRODUCER, SHARE
 
 ROLES: Final = (PRODUCER, CONSUMER, f"{PREFIX}{ADMIN}.")
 """Beginnings of the names of a client's metrics."""
@@ -135,6 +135,16 @@ CONCERNS: Final = (
             Chart("time in rebalances", (COORDINATOR + "rebalance.latency.total",)),
             Chart("duration of a rebalance", both(COORDINATOR + "rebalance.latency")),
             Chart("commit latency", both(COORDINATOR + "commit.latency")),
+        ),
+    ),
+    Concern(
+        "sharing",
+        "Share consumer",
+        (
+            Chart("records of share groups", (SHARE + "records.consumed.rate",)),
+            Chart("acknowledgements sent", (SHARE + "acknowledgements.send.rate",)),
+            Chart("acknowledgements that failed", (SHARE + "acknowledgements.error.total",)),
+            Chart("latency of share fetches", both(SHARE + "fetch.latency")),
         ),
     ),
     Concern(

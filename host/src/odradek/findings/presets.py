@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from odradek.findings.client_metrics import ADMIN, PREFIX
-from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, PRODUCER
+from odradek.findings.troubles import CONSUMER, COORDINATOR, FETCH, PRODUCER, SHARE
 
 ADMIN_CLIENT: Final = f"{PREFIX}{ADMIN}."
 STREAMS: Final = PREFIX + "stream."
@@ -159,6 +159,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
                         "Where does the application spend its time?",
                         under(CONSUMER, "last.poll.", "commit.sync.", "committed."),
                     ),
+                    Question("How does a share consumer get on: fetches, acknowledgements?", (SHARE,)),
                     Question("How much goes over its connections?", under(CONSUMER, *VOLUME)),
                 ),
             ),

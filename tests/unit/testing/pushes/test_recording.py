@@ -16,6 +16,7 @@ CLIENTS = {
     "java-application": "apache-kafka-java",
     "java-consumer": "apache-kafka-java",
     "java-producer": "apache-kafka-java",
+    "java-share": "apache-kafka-java",
     "java-streams": "apache-kafka-java",
     "librdkafka-consumer": "confluent-kafka-python",
     "librdkafka-producer": "confluent-kafka-python",
