@@ -18,6 +18,8 @@ from odradek.telemetry.client_metrics_configs import ALL_METRICS
 LIBRDKAFKA_NAMES: Final = ("librdkafka", "confluent-kafka-")
 LIBRDKAFKA_MARK: Final = "rdkafka"
 FRANZ_GO: Final = "franz-go"
+SHARE_CONSUMER: Final = "consumer.share"
+"""Most consumers are none, and nothing tells it before they push."""
 FRANZ_GO_NAME: Final = "kgo"
 OBSERVED_CLIENT: Final = "observed"
 """What takes the place of a library where the metrics of a client come from a gateway or a host."""
@@ -144,7 +146,7 @@ def metrics_by_level(
     if library == OBSERVED_CLIENT:
         return observed_by_level(role, wanted, known)
     found: Counter[frozenset[str]] = Counter()
-    others = tuple(f"{PREFIX}{each}." for each in ROLES if each != role)
+    others = tuple(f"{PREFIX}{each}." for each in (*ROLES, SHARE_CONSUMER) if each != role)
     for metric in client_metrics().values():
         is_theirs = library in metric.software and not metric.rare and not metric.name.startswith(others)
         if is_theirs and selects(wanted, metric.name) and not selects(known, metric.name):
