@@ -56,8 +56,9 @@ class TeamPlugin:
 
 
 @pytest.fixture
-def census(tmp_path: Path) -> Path:
-    """The file of a plugin."""
+def census(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a plugin, which writes where it runs unless it is told a path."""
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / "census.py"
     file.write_text(COUNTING)
     return file

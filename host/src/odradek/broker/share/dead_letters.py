@@ -10,10 +10,9 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from odradek.bounds.sampled_log import SampledLog
-from odradek.broker.share.original_records import Originals, originals
 from odradek.broker.topic_changes import ChangeableTopics, NewTopics
 from odradek.broker.topics import INTERNAL_TOPICS, Topic, check_name
 from odradek.group.share_config import ShareGroupConfig
@@ -28,6 +27,9 @@ from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import Record
 from odradek.wire.record_batch import HEADER_BYTES, build_batch
+
+if TYPE_CHECKING:
+    from odradek.broker.share.original_records import Originals
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +109,8 @@ class DeadLetters:
         Raises:
             ApiError: They cannot be written.
         """
+        from odradek.broker.share.original_records import Originals, originals  # seldom needed
+
         count = sum(each.records for each in lot)
         source = self.topics.by_id.get(delivery.key[0])
         if source is None:
