@@ -34,7 +34,7 @@ TO_CLIENT: Final = {
 }
 """A line leads to the dashboard of its client."""
 LOCAL_CONSOLE: Final = "http://127.0.0.1:9642"
-"""Where the documentation starts the console."""
+"""The documentation starts the console there."""
 MATCHERS: Final = r"(?:\{[^}]*\})?"
 SELECTED: Final = re.compile(NAME.pattern + MATCHERS)
 EVERYTHING: Final = re.compile(r"\b(?:org_apache_kafka|kafka|odradek)_[a-z0-9_]+" + MATCHERS)

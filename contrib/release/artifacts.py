@@ -1,4 +1,4 @@
-"""What a release has beside the distributions, with the same version: the relay's jar, the chart, the images.
+"""The parts of a release beside the distributions, with the same version: relay, chart and images.
 
 What the machine cannot build is left out with a line that says why.
 """

@@ -24,7 +24,7 @@ from packaging.version import Version
 
 CLASSIFIER = re.compile(r"Programming Language :: Python :: (\d+\.\d+)")
 INSTALLED = Path.home() / ".pyenv/versions"
-"""Where pyenv has Pythons that are not on the path."""
+"""pyenv keeps Pythons there that are not on the path."""
 
 
 def others() -> Iterator[tuple[str, str | None]]:

@@ -73,7 +73,7 @@ def navigation(root: Path) -> dict[Path, dict[str, list[Path]]]:
 
 
 def place(page: Path) -> Path:
-    """Where a page is in the site: a README is the index of its folder."""
+    """The place of a page in the site: a README is the index of its folder."""
     return page.with_name("index.md") if page.name == HOME.name else page
 
 

@@ -151,12 +151,15 @@ class Scene:
         return told >= set(OUTLETS) or time.monotonic() - self.sick_s > self.told_s
 
     def until_seen(self) -> None:
-        """Go on until all outlets know a client: of one that dies before, nobody can tell."""
+        """Go on until all outlets know a client: of one that dies before, nobody can tell.
+
+        Raises:
+            TimeoutError: They do not know it in time.
+        """
         end_s = time.monotonic() + SEEN_S
-        while time.monotonic() < end_s:
-            rings = self.place.watch.of(self.cell)
-            if {ring.outlet for ring in rings if ring.id == SEEN} >= set(OUTLETS):
-                break
+        while not {ring.outlet for ring in self.place.watch.of(self.cell) if ring.id == SEEN} >= set(OUTLETS):
+            if time.monotonic() > end_s:
+                raise TimeoutError(f"no outlet knew the client after {SEEN_S:g} s")
             time.sleep(1)
 
     def until_told(self) -> None:

@@ -176,6 +176,22 @@ def test_what_waits_is_bounded_and_the_newest_stay(scene: Scene) -> None:
     assert scene.sender.counts.left_out_messages == 4
 
 
+def test_a_look_that_fails_is_counted_and_few_are_logged(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(scene.sender, "step", broken)
+    for _ in range(5):
+        scene.sender.turn()
+
+    assert scene.sender.counts.failed_looks == 5
+    assert [each.getMessage() for each in caplog.records] == [
+        f"looking for alarms failed ({number} so far)" for number in (1, 2, 4)
+    ]
+
+
 def test_nothing_is_told_before_the_topic_is_read(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[int]()
 

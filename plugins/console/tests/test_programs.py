@@ -68,6 +68,27 @@ def test_a_gateway_with_its_destinations(scene: Scene) -> None:
     assert [each.destination for each in scene.programs.rows()] == ["otlp", "prometheus"]
 
 
+def test_a_page_that_nobody_expected_is_told_once_and_the_others_are_asked(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def exchange(url: str, **_: object) -> Answer:
+        if url.startswith(URL):
+            raise RuntimeError("no such luck")
+        return Answer(PAGE.format(waiting=0, delivered=1))
+
+    monkeypatch.setattr(programs, "exchange", exchange)
+    both = Programs([URL, "http://127.0.0.1:2"])
+    both.ask()
+    both.ask()
+
+    assert [each.state for each in both.rows()] == [
+        "its page cannot be read: RuntimeError('no such luck')",
+        "up",
+        "up",
+    ]
+    assert len(caplog.records) == 1
+
+
 def test_a_destination_that_takes_nothing_while_pushes_wait_is_lost(scene: Scene) -> None:
     scene.after(0, waiting=3, delivered=7)
     assert scene.after(29, waiting=9, delivered=7).health == "well"

@@ -40,6 +40,24 @@ class GroupKind:
     another kind."""
 
 
+def visible_groups(
+    group_ids: Iterable[str], rights: Rights, refusal: Callable[[str], Any]
+) -> Generator[Any, None, list[str]]:
+    """The groups that the client may describe, each once; the refusals of the others come first.
+
+    Yields:
+        The refusal of a group; None for one that follows, which is a place to pause.
+    """
+    seen = []
+    for group_id in dict.fromkeys(group_ids):
+        if rights.allows(group_id):
+            seen.append(group_id)
+            yield None
+        else:
+            yield refusal(group_id)
+    return seen
+
+
 def described_groups(
     kind: GroupKind, request: Any, context: RequestContext, broker: Broker
 ) -> Generator[Any, None, None]:
@@ -51,13 +69,11 @@ def described_groups(
     broker.features.require(kind.feature)
     rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.GROUP)
     topics = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.TOPIC)
-    seen = []
-    for group_id in dict.fromkeys(request.group_ids):
-        if rights.allows(group_id):
-            seen.append(group_id)
-            yield None
-        else:
-            yield refused(kind, group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED, None)
+    seen = yield from visible_groups(
+        request.group_ids,
+        rights,
+        lambda group_id: refused(kind, group_id, ErrorCode.GROUP_AUTHORIZATION_FAILED, None),
+    )
     for group_id in seen:
         told = kind.topics_of(broker.groups, group_id)
         unseen = broker.authorization.is_enabled and (yield from names_unseen(told, topics))

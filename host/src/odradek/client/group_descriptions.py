@@ -44,7 +44,7 @@ TasksByRole = Mapping[str, Mapping[str, Sequence[int]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsRun:
-    """What a member of a streams group runs."""
+    """The tasks of a member of a streams group."""
 
     process_id: str
     tasks: TasksByRole

@@ -25,7 +25,7 @@ FIRST_EPOCH = 1
 
 
 class AssignedMember(Protocol):
-    """What members of all kinds have."""
+    """The attributes of members of all kinds."""
 
     member_id: str
     client_id: str

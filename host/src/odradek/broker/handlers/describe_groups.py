@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 
 from odradek.broker.broker import Broker
+from odradek.broker.described_groups import visible_groups
 from odradek.broker.dispatch.response_elements import Composed, composed
 from odradek.broker.dispatch.routes import answers
 from odradek.group.classic_group import ClassicGroup
@@ -37,13 +38,11 @@ def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
 ) -> Generator[DescribedGroup | Composed | None, None, DescribeGroupsResponse]:
     rights = broker.authorization.rights(context, AclOperation.DESCRIBE, ResourceType.GROUP)
-    seen = []
-    for name in dict.fromkeys(request.groups):
-        if rights.allows(name):
-            seen.append(name)
-            yield None
-        else:
-            yield DescribedGroup(group_id=name, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    seen = yield from visible_groups(
+        request.groups,
+        rights,
+        lambda name: DescribedGroup(group_id=name, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    )
     for name in seen:
         described = described_group(name, context.api_version, broker)
         if request.include_authorized_operations and not described.error_code:

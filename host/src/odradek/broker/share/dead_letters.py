@@ -169,12 +169,10 @@ class DeadLetters:
         size_bytes = 0
         for given in lot:
             for offset in range(given.first, min(given.last + 1, found.end)):
-                heads = headers(source, delivery, offset, given)
-                letter = letter_of(found.by_offset.get(offset, NOTHING), heads, self.clock.now_ms())
+                heads, now_ms = headers(source, delivery, offset, given), self.clock.now_ms()
+                letter = letter_of(found.by_offset.get(offset, NOTHING), heads, now_ms)
                 if size_of(letter) > topic.config.max_message_bytes - HEADER_BYTES:
-                    letter = letter_of(
-                        NOTHING, heads, self.clock.now_ms()
-                    )  # where it comes from is known still
+                    letter = letter_of(NOTHING, heads, now_ms)  # its origin is told all the same
                 if letters and size_bytes + size_of(letter) > most_bytes:
                     return self.append_batch(topic, delivery.key[1], letters)
                 letters.append(letter)
@@ -224,7 +222,7 @@ def unusable(name: str, prefix: str) -> str:
 def headers(
     topic: str, delivery: Delivery, offset: int, given: GivenUp
 ) -> tuple[tuple[str, bytes | None], ...]:
-    """Where a record comes from, and why it is here; Kafka's names."""
+    """The origin of a record, and the reason why it is here; Kafka's names."""
     about = {
         "topic": topic,
         "partition": delivery.key[1],

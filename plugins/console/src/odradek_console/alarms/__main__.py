@@ -6,6 +6,7 @@ end of this process does not give back.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import resource
@@ -20,7 +21,8 @@ MEMORY_BYTES: Final = 1 << 30
 
 
 def main() -> int:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    with contextlib.suppress(OSError, ValueError):  # macOS has no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(message)s")
     # A redirect to a page for logging in would look like success.
     requests.sessions.DEFAULT_REDIRECT_LIMIT = 0  # type: ignore[attr-defined]

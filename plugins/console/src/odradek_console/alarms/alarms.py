@@ -66,7 +66,7 @@ class Alarms:
         Args:
             rows: All clients.
             causes: What explains the findings of several.
-            now_ms: Epoch milliseconds.
+            now_ms: Monotonic milliseconds, not those of the call before.
         """
         found = dict(alarms_of(rows, causes, now_ms))
         for key, alarm in found.items():

@@ -46,6 +46,8 @@ class AlarmCounts(JsonRow):
     """Given up."""
     left_out_messages: int = 0
     """There was no room."""
+    failed_looks: int = 0
+    """For a reason that nobody expected."""
 
 
 @dataclass(slots=True)
@@ -100,10 +102,17 @@ class AlarmSender:
     def run(self) -> None:
         """Look and send until stopped."""
         while not self.stopping.wait(POLL_S):
-            try:
-                self.step()
-            except Exception:
-                log.exception("alarms: going on in a moment")
+            self.turn()
+
+    def turn(self) -> None:
+        """One step; a failure is counted, and the thread goes on."""
+        try:
+            self.step()
+        except Exception:
+            self.counts.failed_looks += 1
+            count = self.counts.failed_looks
+            if not count & (count - 1):  # the 1st, 2nd, 4th, 8th, ...
+                log.exception("looking for alarms failed (%d so far)", count)
 
     def step(self) -> None:
         """Look if it is time to, and try what is due."""
@@ -112,7 +121,7 @@ class AlarmSender:
         if now_s >= self.look_s and reading.is_caught_up and not reading.problem:
             self.look_s = now_s + LOOK_S
             rows, causes = self.view.rows_and_causes()
-            for message in self.alarms.at(rows, causes, self.view.now_ms()):
+            for message in self.alarms.at(rows, causes, int(now_s * 1000)):
                 self.put(message, now_s)
         for box in self.boxes:
             if box.waiting and now_s >= box.next_s:

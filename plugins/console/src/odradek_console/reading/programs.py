@@ -71,6 +71,12 @@ class Program:
         except (OSError, ValueError) as error:
             self.problem = str(error) or type(error).__name__
             return
+        except Exception as error:
+            problem = f"its page cannot be read: {error!r}"
+            if problem != self.problem:
+                log.exception("the page of a program cannot be read", extra={"program": self.url})
+            self.problem = problem
+            return
         before = self.values or {}
         moved_s = self.moved_s or {}
         for name, waiting in found.get(QUEUED, {}).items():
@@ -148,13 +154,9 @@ class Programs:
 
     def run(self) -> None:
         """Ask until stopped."""
-        while True:
-            try:
-                self.ask()
-            except Exception:
-                log.exception("programs: going on")
-            if self.stopping.wait(INTERVAL_S):
-                return
+        self.ask()
+        while not self.stopping.wait(INTERVAL_S):
+            self.ask()
 
     def ask(self) -> None:
         """Ask each program."""

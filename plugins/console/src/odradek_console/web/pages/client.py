@@ -23,6 +23,7 @@ from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
 from odradek_console.text import age, label_text, readable
 from odradek_console.web.client_plots import ClientPlots, Window
 from odradek_console.web.console import Console, console_of
+from odradek_console.web.links import client_link
 from odradek_console.web.render import as_csv, as_json, page, picture, utc
 from odradek_console.web.table import BadQuery, Column, Table
 
@@ -94,11 +95,6 @@ class DescribedClient(JsonRow):
     quotas: tuple[AppliedQuota, ...] | None
     problems: tuple[str, ...]
     """The reasons why the cluster does not tell, or points are missing from the tables."""
-
-
-def client_path(row: ClientRow) -> str:
-    """The page of a client."""
-    return f"/clients/{quote(row.client_instance_id, safe='')}"
 
 
 def windows_of(console: Console) -> dict[str, int]:
@@ -240,7 +236,7 @@ def described(
     detail, window = windowed(request)
     state = SERIES.state(request.query_params.multi_items(), kept=(WINDOW,))
     answer = asked(console, detail.row)
-    plots, path = ClientPlots(detail, window, answer.told), client_path(detail.row)
+    plots, path = ClientPlots(detail, window, answer.told), client_link(detail.row.client_instance_id)
     chosen = window_of(request)
     downloads = {
         "csv": f"{path}/series.csv{state.query(page=1)}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,6 +17,7 @@ from odradek_console.pictures import RANKS, worst_rank
 from odradek_console.rows import ClientRow
 from odradek_console.text import readable
 from odradek_console.web.console import console_of
+from odradek_console.web.links import client_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Summary, Table, Value
 
@@ -25,11 +25,6 @@ NOTE: Final = (
     f"{NOT_PUSHED} not pushed by the client: observed by a gateway or a host, or the measured lag of groups. "
     "A latency is the 99th percentile (p99) if a gateway sees the client, else what its library reports."
 )
-
-
-def client_link(row: ClientRow) -> str:
-    """The page of a client."""
-    return f"/clients/{quote(row.client_instance_id, safe='')}"
 
 
 HIDDEN: Final[Sequence[tuple[str, str, Callable[[ClientRow], Value]]]] = (
@@ -118,7 +113,7 @@ CLIENTS: Final[Table[ClientRow]] = Table(
             heading="Client",
             value=lambda row: row.client_id,
             text=lambda row: row.client_id or row.client_instance_id,
-            link=client_link,
+            link=lambda row: client_link(row.client_instance_id),
         ),
         Column(id="state", heading="State", value=lambda row: str(row.state), groups=True),
         Column(

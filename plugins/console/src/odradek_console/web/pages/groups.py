@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
-from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,19 +12,9 @@ from starlette.routing import Route
 
 from odradek_console.group_pictures import GroupDetail, GroupRow, MemberRow, PartitionRow
 from odradek_console.web.console import console_of
+from odradek_console.web.links import client_link, group_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, State, Table, measure
-
-
-def group_link(name: str) -> str:
-    """The page of a group."""
-    return f"/groups/{quote(name, safe='')}"
-
-
-def member_link(row: MemberRow) -> str:
-    """The page of a member, if its client is known."""
-    return f"/clients/{quote(row.client_instance_id, safe='')}" if row.client_instance_id else ""
-
 
 GROUPS: Final[Table[GroupRow]] = Table(
     name="groups",
@@ -57,7 +46,10 @@ MEMBERS: Final[Table[MemberRow]] = Table(
     row=MemberRow,
     columns=(
         Column(
-            id="client_id", heading="Client", value=lambda row: row.client_id or "(none)", link=member_link
+            id="client_id",
+            heading="Client",
+            value=lambda row: row.client_id or "(none)",
+            link=lambda row: client_link(row.client_instance_id),
         ),
         Column(id="state", heading="State", value=lambda row: row.state),
         Column(id="findings", heading="Findings", value=lambda row: row.findings),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,7 +13,7 @@ from odradek.client.errors import ClientError
 from odradek_console.cluster_rows import BrokerRow
 from odradek_console.node_pictures import NodeRow, SuffererRow, node_rows
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.pages.fleet import client_link
+from odradek_console.web.links import client_link, node_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Table, measure
 
@@ -27,7 +26,7 @@ NODES: Final[Table[NodeRow]] = Table(
             id="node",
             heading="Node",
             value=lambda row: row.node,
-            link=lambda row: f"/nodes/{quote(row.node, safe='')}",
+            link=lambda row: node_link(row.node),
             by=lambda row: int(row.node),
         ),
         Column(id="address", heading="Address", value=lambda row: row.address),
@@ -48,7 +47,7 @@ SUFFERERS: Final[Table[SuffererRow]] = Table(
             heading="Client",
             value=lambda row: row.row.client_id,
             text=lambda row: row.row.client_id or row.row.client_instance_id,
-            link=lambda row: client_link(row.row),
+            link=lambda row: client_link(row.row.client_instance_id),
         ),
         Column(id="state", heading="State", value=lambda row: str(row.row.state), groups=True),
         Column(id="findings", heading="Findings", value=lambda row: row.row.findings, groups=True),

@@ -14,7 +14,8 @@ from odradek_console.rows import ClientDetail
 from odradek_console.text import label_text
 from odradek_console.web.access import LIVE_HEADER
 from odradek_console.web.console import console_of
-from odradek_console.web.pages.client import client_path, found_client
+from odradek_console.web.links import client_link
+from odradek_console.web.pages.client import found_client
 from odradek_console.web.render import as_csv, page, picture, utc
 from odradek_console.web.table import BadQuery, Column, Table
 
@@ -91,7 +92,7 @@ def show(request: Request) -> Response:
         return Response(status_code=NO_CONTENT)
     state = POINTS.state(request.query_params.multi_items(), kept=(PUSH,))
     detail, pushes = pushes_of(request)
-    push, path = chosen(request, pushes), client_path(detail.row)
+    push, path = chosen(request, pushes), client_link(detail.row.client_instance_id)
     downloads = {"csv": f"{path}/pushes.csv{state.query(page=1)}", "json": f"/api/v1{path}/pushes"}
     return page(
         request,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,7 +14,7 @@ from odradek_console.figures import RATE
 from odradek_console.text import age
 from odradek_console.topic_pictures import TopicDetail, TopicRow, Usage, UseRow
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.pages.groups import group_link
+from odradek_console.web.links import client_link, group_link, topic_link
 from odradek_console.web.render import page, picture, table_routes, utc
 from odradek_console.web.table import Column, Table, measure
 
@@ -29,7 +28,7 @@ TOPICS: Final[Table[TopicRow]] = Table(
             id="topic",
             heading="Topic",
             value=lambda row: row.topic,
-            link=lambda row: f"/topics/{quote(row.topic, safe='')}",
+            link=lambda row: topic_link(row.topic),
         ),
         Column(
             id="usage",
@@ -66,9 +65,7 @@ USES: Final[Table[UseRow]] = Table(
             id="client_id",
             heading="Client",
             value=lambda row: row.client_id,
-            link=lambda row: (
-                f"/clients/{quote(row.client_instance_id, safe='')}" if row.client_instance_id else ""
-            ),
+            link=lambda row: client_link(row.client_instance_id),
         ),
         Column(id="use", heading="Use", value=lambda row: row.use, groups=True),
         measure("rate", "Records", RATE, lambda row: row.rate),
@@ -123,8 +120,7 @@ def found_topic(request: Request) -> TopicDetail:
 def topic(request: Request) -> Response:
     """One topic; the query is that of the clients that use it."""
     detail, state = found_topic(request), USES.state(request.query_params.multi_items())
-    path = f"/topics/{quote(detail.row.topic, safe='')}"
-    downloads = {"csv": "", "json": f"/api/v1{path}"}
+    downloads = {"csv": "", "json": f"/api/v1{topic_link(detail.row.topic)}"}
     last_ms, now_ms = detail.row.last_ms, console_of(request).now_ms()
     return page(
         request,

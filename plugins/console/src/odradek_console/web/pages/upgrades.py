@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from odradek_console.upgrades import UpgradeRow, Verdict, kafka_versions
 from odradek_console.web.console import console_of
-from odradek_console.web.pages.fleet import client_link
+from odradek_console.web.links import client_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Table
 
@@ -28,7 +28,7 @@ UPGRADES: Final[Table[UpgradeRow]] = Table(
             heading="Client",
             value=lambda each: each.row.client_id,
             text=lambda each: each.row.client_id or each.row.client_instance_id,
-            link=lambda each: client_link(each.row),
+            link=lambda each: client_link(each.row.client_instance_id),
         ),
         Column(
             id="verdict",

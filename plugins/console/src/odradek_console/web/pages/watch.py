@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from typing import Final
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -20,7 +19,8 @@ from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.guard import Form
-from odradek_console.web.pages.client import client_path, described, found_client
+from odradek_console.web.links import client_link
+from odradek_console.web.pages.client import described, found_client
 from odradek_console.web.pages.subscriptions import administered
 from odradek_console.web.table import BadQuery
 
@@ -81,8 +81,8 @@ def end(request: Request) -> Response:
 def back(request: Request) -> Response:
     """The page of the client, for links of a form that was refused."""
     query = request.url.query
-    path = quote(request.path_params["instance"], safe="")
-    return RedirectResponse(f"/clients/{path}{'?' if query else ''}{query}", status_code=303)
+    path = client_link(request.path_params["instance"])
+    return RedirectResponse(f"{path}{'?' if query else ''}{query}", status_code=303)
 
 
 def metrics_of(form: Form) -> str:
@@ -126,7 +126,7 @@ def shown(console: Console, row: ClientRow) -> Response:
     """Show the page of the client, read again."""
     console.cluster.forget()
     console.watch.poke()
-    return RedirectResponse(client_path(row), status_code=303)
+    return RedirectResponse(client_link(row.client_instance_id), status_code=303)
 
 
 routes = [

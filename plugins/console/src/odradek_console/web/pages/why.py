@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -12,7 +13,8 @@ from starlette.routing import Route
 from odradek_console.rows import ClientDetail
 from odradek_console.waterfall import StepRow, Waterfall, waterfall
 from odradek_console.web.console import console_of
-from odradek_console.web.pages.client import Answer, asked, client_path, windowed, windows_of
+from odradek_console.web.links import client_link
+from odradek_console.web.pages.client import Answer, asked, windowed, windows_of
 from odradek_console.web.render import page
 
 LONGEST: Final = "7d"
@@ -33,7 +35,8 @@ def why(request: Request) -> tuple[ClientDetail, Answer, Waterfall]:
     known = list(windows_of(console))
     detail, _ = windowed(request, LONGEST if LONGEST in known else known[-1])
     answer, beside = asked(console, detail.row), console.view.beside(detail.row.client_instance_id)
-    assert beside is not None  # a moment ago it was there, and it is asked for by its instance
+    if beside is None:  # forgotten a moment ago
+        raise HTTPException(404, "The client is no longer known: the first page has those that are.")
     asks_for = answer.told.asks_for if answer.told is not None else lambda metric: False
     return detail, answer, waterfall(detail, beside, console.now_ms(), asks_for)
 
@@ -56,7 +59,7 @@ def show(request: Request) -> Response:
         "why.html",
         detail=detail,
         row=detail.row,
-        link=client_path(detail.row),
+        link=client_link(detail.row.client_instance_id),
         answer=answer,
         found=found,
         roles={role: list(bars(steps)) for role, steps in roles.items()},

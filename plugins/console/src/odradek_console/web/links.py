@@ -1,0 +1,29 @@
+"""The addresses of pages about one thing."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+
+def client_link(instance_id: str) -> str:
+    """The page of a client; empty if its instance is not known."""
+    return link("clients", instance_id)
+
+
+def group_link(name: str) -> str:
+    """The page of a group; empty without one."""
+    return link("groups", name)
+
+
+def node_link(name: str) -> str:
+    """The page of a node."""
+    return link("nodes", name)
+
+
+def topic_link(name: str) -> str:
+    """The page of a topic."""
+    return link("topics", name)
+
+
+def link(page: str, name: str) -> str:
+    return f"/{page}/{quote(name, safe='')}" if name else ""
