@@ -55,10 +55,12 @@ def test_what_a_release_without_these_groups_has_left_is_deleted(path: Path, lat
     """It knows only the table of groups, and may have deleted a group or made a classic one of it."""
     store = SqliteOffsetStore(path)
     store.put_group(row(2, "share"), "{}", [("g", "m", "{}")])
+    store.shares.put_share_partitions([("g", b"t" * 16, 0, -1, 0, b"")])
     store.connection.execute(later)
     store.close()
 
     again = SqliteOffsetStore(path)
 
     assert stored(again) == ([], [])
+    assert list(again.shares.share_partitions()) == []
     again.close()

@@ -25,6 +25,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_partitions_survive_a_restart(path: Path) -> None:
     store = SqliteOffsetStore(path)
+    for group_id in ("g", "h"):
+        store.put_group((group_id, "share", "share", 1, None))
     store.shares.put_share_partitions([FIRST, SECOND, OTHER])
     store.close()
     MetadataStore(path).close()  # checks the types of all stored values

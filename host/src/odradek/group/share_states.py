@@ -35,15 +35,9 @@ class ShareStates:
         return (group for group in self.groups.values() if isinstance(group, ShareGroup))
 
     def restore(self) -> None:
-        """Give the groups after a restart their delivery states.
-
-        Raises:
-            ValueError: Their group is missing.
-        """
+        """Give the groups after a restart their delivery states."""
         groups = {group.group_id: group for group in self.share_groups()}
         for group_id, topic_id, index, *_ in self.store.share_partitions():
-            if group_id not in groups:
-                raise ValueError(f"there is no share group {group_id!r}")
             groups[group_id].learn([(topic_id, index)])
 
     def make(self, group: ShareGroup, partitions: Sequence[TopicPartition]) -> None:

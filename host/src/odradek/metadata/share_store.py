@@ -16,7 +16,9 @@ create table if not exists share_partitions (
     start_offset integer not null, completed integer not null, spans blob not null,
     primary key (group_id, topic_id, partition)
 ) without rowid;
+delete from share_partitions where group_id not in (select group_id from groups where type = 'share');
 """
+"""A release without this table may have deleted a group, or made it another kind of."""
 SharePartitionKey = tuple[str, bytes, int]
 """Group, topic id, partition."""
 SharePartitionRow = tuple[str, bytes, int, int, int, bytes]
