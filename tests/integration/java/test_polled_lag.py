@@ -32,7 +32,6 @@ confluent_kafka = pytest.importorskip("confluent_kafka")
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
-TOLERANCE_MS = 2_000
 
 
 @dataclass
@@ -144,23 +143,29 @@ def in_transaction(producer: Any, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
+def now_ms() -> int:
+    return int(time.time() * 1_000)
+
+
 def test_offsets_of_consumers_that_assign_their_own_partitions(scene: Scene) -> None:
     """Behind, past the end, back to the beginning, and nothing unread however long ago that was."""
     topic = scene.topic("manual")
+    begin_ms = now_ms()
     scene.produce(topic, 10)
+    produced_ms = now_ms()
     scene.commit("behind", topic, 4)
     scene.commit("ahead", topic, 60)
     scene.commit("read", topic, 10)
-    before_ms = int(time.time() * 1_000)
+    asked_ms = now_ms()
     scene.polled.round()
 
     assert scene.figures("behind", topic) == (6, 0, 0, 0)
     assert scene.figures("ahead", topic) == (0, 0, 0, 50)
     assert scene.figures("read", topic) == (0, 0, 0, 0)
     assert scene.age_ms("ahead", topic) == scene.age_ms("read", topic) == 0
-    assert scene.age_ms("behind", topic) == pytest.approx(
-        int(time.time() * 1_000) - before_ms, abs=TOLERANCE_MS
-    )
+    age_ms = scene.age_ms("behind", topic)
+    assert age_ms is not None
+    assert asked_ms - produced_ms <= age_ms <= now_ms() - begin_ms
     found = scene.polled.of("behind")
     assert found is not None
     assert (found.state, found.type, found.members) == ("Empty", "classic", 0)
@@ -183,15 +188,15 @@ def test_records_that_were_deleted_are_lost_and_no_lag(scene: Scene) -> None:
 def test_a_timestamp_that_lies_is_not_believed(scene: Scene) -> None:
     topic = scene.topic("lies")
     scene.commit("believer", topic, 0)
+    begin_ms = now_ms()
     scene.polled.round()
     scene.produce(topic, timestamp_ms=1_000)
-    appended_ms = int(time.time() * 1_000)
     scene.polled.note_ends()
     scene.polled.round()
 
-    assert scene.age_ms("believer", topic) == pytest.approx(
-        int(time.time() * 1_000) - appended_ms, abs=TOLERANCE_MS
-    )
+    age_ms = scene.age_ms("believer", topic)
+    assert age_ms is not None
+    assert 0 <= age_ms <= now_ms() - begin_ms
 
 
 def test_members_without_an_offset_have_no_lag(scene: Scene) -> None:
