@@ -38,17 +38,22 @@ def others() -> Iterator[tuple[str, str | None]]:
 
 
 def program(version: str) -> str | None:
-    """The program of a version of Python: the one on the path, or pyenv's newest."""
-    found = shutil.which(f"python{version}")
-    if found and works(found):  # pyenv's own is there for versions that are not chosen, and fails
-        return found
-    installed = sorted(INSTALLED.glob(f"{version}.*"), key=lambda folder: Version(folder.name))
-    return str(installed[-1] / "bin/python") if installed else None
+    """The program of a version of Python that starts: the one on the path, or the newest of pyenv's."""
+    on_path = shutil.which(
+        f"python{version}"
+    )  # pyenv's own is there for versions that are not chosen, and fails
+    installed = sorted(INSTALLED.glob(f"{version}.*"), key=lambda folder: Version(folder.name), reverse=True)
+    found = [*([on_path] if on_path else []), *(str(folder / "bin/python") for folder in installed)]
+    return next((python for python in found if version_of(python) == version), None)
 
 
-def works(python: str) -> bool:
-    """Whether a program is a Python that starts."""
-    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+def version_of(python: str) -> str | None:
+    """The version that a program says to be; None if it does not start."""
+    command = [python, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def tested(python: str, files: list[str], folder: Path) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
 import pytest
+from contrib.release import pythons
 from contrib.release.__main__ import compare, pushed_nothing, uploaded
 from contrib.release.bill_of_materials import completed
 from contrib.release.distributions import pack_again, problems, problems_of, projects
-from contrib.release.pythons import others
+from contrib.release.pythons import others, version_of
 from contrib.release.tree import absolute
 
 import odradek
@@ -156,13 +156,29 @@ def test_the_bill_of_another_version_is_refused() -> None:
         completed(bill("0.0.1"))
 
 
-def test_the_other_pythons_are_those_of_the_classifiers_with_a_program_that_starts() -> None:
+def test_the_other_pythons_are_those_of_the_classifiers() -> None:
     found = dict(others())
 
     own = ".".join(map(str, sys.version_info[:2]))
     assert set(found) == {"3.11", "3.12", "3.13", "3.14"} - {own}
-    for version, python in found.items():
-        if python is not None:
-            command = [python, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
-            said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-            assert said.strip() == version
+    assert all(python is None or version_of(python) == version for version, python in found.items())
+
+
+def test_a_python_that_does_not_start_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def add(path: str, script: str) -> str:
+        program = tmp_path / path
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return str(program)
+
+    monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:{os.environ['PATH']}")
+    monkeypatch.setattr(pythons, "INSTALLED", tmp_path / "versions")
+    add("path/python3.99", "exit 127")
+    add("versions/3.99.10/bin/python", "echo 3.98")
+    works = add("versions/3.99.9/bin/python", "echo 3.99")
+    add("versions/3.99.1/bin/python", "echo 3.99")
+
+    assert pythons.program("3.99") == works
+    assert pythons.program("3.100") is None
+    assert version_of(str(tmp_path / "none")) is None
