@@ -52,6 +52,7 @@ NIGHTLY = [
         "tests/integration/java/test_million_records.py",
         "tests/integration/java/test_performance_tools.py",
         "tests/integration/java/test_quota_performance.py",
+        "tests/integration/java/test_streams_group_differential.py",
         "tests/integration/test_connections_leave_nothing.py",
         "tests/integration/test_freed_memory_goes_back.py",
         "tests/integration/test_million_records.py",

@@ -92,7 +92,11 @@ def settled(at_s: float) -> float:
     return at_s
 
 
-@pytest.fixture(scope="module", params=[1, PARTS], ids=["in-one-run", "in-three-runs"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(1, marks=pytest.mark.nightly), PARTS],
+    ids=["in-one-run", "in-three-runs"],
+)
 def verdicts(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Verdicts:

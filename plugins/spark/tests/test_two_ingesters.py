@@ -76,7 +76,7 @@ OF_THE_CHECKPOINT = "another ingester uses the checkpoint"
     ("checkpoints", "is_later", "said"),
     [
         (("one", "other"), False, [OF_THE_TABLES]),
-        (("one", "one"), True, [OF_THE_CHECKPOINT, OF_THE_TABLES]),
+        pytest.param(("one", "one"), True, [OF_THE_CHECKPOINT, OF_THE_TABLES], marks=pytest.mark.nightly),
     ],
     ids=["a checkpoint each", "one checkpoint, one later"],
 )

@@ -50,7 +50,7 @@ HOST = (
     "metrics.listener=http://127.0.0.1:0",
 )
 PATIENCE_S = 120.0
-JAVA_KINDS = ("producer", "consumer", "admin")
+JAVA_KINDS = ("producer", "consumer", "share", "admin")
 LIBRDKAFKA_KINDS = ("producer", "consumer")
 CLIENTS = {
     JAVA: [f"java-{kind}" for kind in JAVA_KINDS],
@@ -61,6 +61,7 @@ SENT_NAMES = {JAVA: JAVA, LIBRDKAFKA: "confluent-kafka-python"}
 LAST = {
     "java-producer": "org_apache_kafka_producer_topic_record_send_total",
     "java-consumer": "org_apache_kafka_consumer_coordinator_commit_latency_max",
+    "java-share": "org_apache_kafka_consumer_share_fetch_manager_fetch_latency_max",
     "java-admin": "org_apache_kafka_admin_client_node_request_latency_max",
     "librdkafka-producer": "org_apache_kafka_producer_node_request_latency_max",
     "librdkafka-consumer": "org_apache_kafka_consumer_coordinator_assigned_partitions",
@@ -122,7 +123,7 @@ def commands(host: ThreadedHost) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def filled(prometheus_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
-    """A Prometheus with some scrapes of three Java clients, two of librdkafka, and their host."""
+    """A Prometheus with some scrapes of four Java clients, two of librdkafka, and their host."""
     folder = tmp_path_factory.mktemp("dashboards")
     port, clients_port = free_ports(2)
     with ExitStack() as stack:

@@ -158,7 +158,8 @@ def test_records_come_again_when_their_lock_ends(tools: ConsoleTools, newest_jvm
         one.say("accept", held)
         late = one.commit()
 
-    assert [deliveries for _, _, deliveries, _ in got] == [2] * BATCH
+    assert len(got) == BATCH
+    assert all(deliveries >= 2 for _, _, deliveries, _ in got)  # a slow member loses its lock, too
     assert late == "InvalidRecordStateException"
 
 

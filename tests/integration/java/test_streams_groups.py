@@ -120,6 +120,7 @@ def cluster(jvm: Jvm, tmp_path: Path) -> Iterator[Cluster]:
             made.host.terminate()
 
 
+@pytest.mark.nightly
 def test_what_was_counted_is_what_was_produced_while_instances_and_the_host_are_killed(
     cluster: Cluster,
 ) -> None:
