@@ -9,7 +9,6 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from small_session import SMALL
 from telemetry_rows import MIDNIGHT_S, Told, Value, ingest
 
 from odradek_spark.jobs.rules import default_rules
@@ -103,9 +102,6 @@ def verdicts(
     """What was found of each life. All are in the same tables."""
     from odradek_spark.jobs.episodes import run_detect
 
-    # so many rows cost more to interpret than code to compile
-    spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
     dataset, numbers, offset = Dataset(str(tmp_path_factory.mktemp("lives"))), count(1), 0
     pushes = sorted((push for place in PLACES for push in place.pushes(numbers)), key=lambda each: each.at_s)
     ends_s = [0.0, *(settled(END_S * part / request.param) for part in range(1, request.param + 1))]
@@ -114,8 +110,6 @@ def verdicts(
         offset = ingest(dataset, told, offset)
         run_detect(spark, dataset.root, default_rules())
     assert offset == len(pushes)
-    spark.conf.set("spark.sql.codegen.factoryMode", SMALL["spark.sql.codegen.factoryMode"])
-    spark.conf.set("spark.sql.codegen.wholeStage", SMALL["spark.sql.codegen.wholeStage"])
     found = defaultdict(list)
     by_number = {place.number: place.life.name for place in PLACES}
     for row in load_dataset(spark, dataset.root, "anomalies").toArrow().to_pylist():
