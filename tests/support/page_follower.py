@@ -39,7 +39,7 @@ COMMANDS, SHOWN = ("sh", "python"), ("", "text")
 INSTALLS = re.compile(r"(python3? -m )?pip install ")
 SERVES = re.compile(r"odradek serve\b(?!.*--(check|help)\b)")
 PORTS = ("9092", "9093", "9094")
-COMMAND_LIMIT_S, START_LIMIT_S, STOP_LIMIT_S = 300, 120, 60
+COMMAND_LIMIT_S, START_LIMIT_S, STOP_LIMIT_S = 600, 120, 60
 RETRIES_S = 60
 
 

@@ -17,9 +17,9 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 from odradek_tables.dataset import DatasetError
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 PROGRAM = (sys.executable, "-m", "odradek", "spark")
-PATIENCE_S = 150
+PATIENCE_S = 300
 PARTITIONS = 2
 
 
