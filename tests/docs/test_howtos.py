@@ -9,6 +9,7 @@ import pytest
 from support.page_follower import Block, PageFollower, blocks_of, needs_spark, run_by
 from support.reference_page import DOCS, ROOT
 
+MARK = pytest.mark
 PAGES = [f"howto/{path.name}" for path in sorted((DOCS / "howto").glob("*.md"))]
 FOLLOWED = [
     name for name in PAGES if not run_by(name) and any(not block.not_run for block in blocks_of(name))
@@ -39,7 +40,8 @@ def test_a_block_that_is_not_run_says_why(block: Block) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.spark if needs_spark(name) else pytest.mark.slow)
+        # those with Spark take minutes each
+        pytest.param(name, marks=[MARK.spark, MARK.nightly] if needs_spark(name) else MARK.slow)
         for name in FOLLOWED
     ],
 )

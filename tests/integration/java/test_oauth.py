@@ -66,13 +66,13 @@ def test_a_java_producer_authenticates_again_and_loses_nothing(
     guarded: ConsoleTools, host: ThreadedHost, client: str
 ) -> None:
     counts = host.host.listeners[1].counts
-    count = ("--num-records", "2000", "--throughput", "200", "--record-size", "10")
+    count = ("--num-records", "4000", "--throughput", "200", "--record-size", "10")
 
     printed = guarded.succeed(
         "kafka-producer-perf-test", "--topic", "again", *count, "--command-config", client
     )
 
-    assert "2000 records sent" in printed[-1]
+    assert "4000 records sent" in printed[-1]
     assert counts.succeeded_again >= 2
     assert (counts.failed, counts.failed_again, counts.expired) == (0, 0, 0)
 
