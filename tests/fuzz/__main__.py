@@ -54,6 +54,7 @@ def fuzz(target: str, arguments: argparse.Namespace) -> None:
     cache = CACHE / target
     cache.mkdir(parents=True, exist_ok=True)
     for seed in module.seeds():
+        module.check(seed)  # compiles what reads it, which is no fault of the first input that needs it
         (cache / hashlib.sha256(seed).hexdigest()[:16]).write_bytes(seed)
     flags = [
         f"-max_len={INPUT_MAX_BYTES}",

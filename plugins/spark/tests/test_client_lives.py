@@ -9,6 +9,7 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from small_session import SMALL
 from telemetry_rows import MIDNIGHT_S, Told, Value, ingest
 
 from odradek_spark.jobs.rules import default_rules
@@ -102,6 +103,7 @@ def verdicts(
     """What was found of each life. All are in the same tables."""
     from odradek_spark.jobs.episodes import run_detect
 
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")  # so many rows are worth the code
     dataset, numbers, offset = Dataset(str(tmp_path_factory.mktemp("lives"))), count(1), 0
     pushes = sorted((push for place in PLACES for push in place.pushes(numbers)), key=lambda each: each.at_s)
     ends_s = [0.0, *(settled(END_S * part / request.param) for part in range(1, request.param + 1))]
@@ -110,6 +112,7 @@ def verdicts(
         offset = ingest(dataset, told, offset)
         run_detect(spark, dataset.root, default_rules())
     assert offset == len(pushes)
+    spark.conf.set("spark.sql.codegen.wholeStage", SMALL["spark.sql.codegen.wholeStage"])
     found = defaultdict(list)
     by_number = {place.number: place.life.name for place in PLACES}
     for row in load_dataset(spark, dataset.root, "anomalies").toArrow().to_pylist():
