@@ -72,6 +72,7 @@ def test_the_commands_build_stages_that_exist() -> None:
         assert f"-f {FILE.relative_to(ROOT)} " in command
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.timeout(700)
 @pytest.mark.xdist_group("wheels")

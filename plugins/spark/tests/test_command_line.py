@@ -40,7 +40,7 @@ for_s = 0.0
 """
 WHERE = ("--master", "local[2]")
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

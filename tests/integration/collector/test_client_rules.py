@@ -25,7 +25,7 @@ def run(promtool: Path, folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("interval_s", [INTERVAL_S, 300])
+@pytest.mark.parametrize("interval_s", [INTERVAL_S, pytest.param(300, marks=pytest.mark.nightly)])
 def test_rules_fire_beyond_their_thresholds_and_not_below(
     promtool: Path, tmp_path: Path, interval_s: int
 ) -> None:
