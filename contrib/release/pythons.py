@@ -39,9 +39,8 @@ def others() -> Iterator[tuple[str, str | None]]:
 
 def program(version: str) -> str | None:
     """The program of a version of Python that starts: the one on the path, or the newest of pyenv's."""
-    on_path = shutil.which(
-        f"python{version}"
-    )  # pyenv's own is there for versions that are not chosen, and fails
+    # pyenv puts one on the path for versions that are not chosen, too, which does not start
+    on_path = shutil.which(f"python{version}")
     installed = sorted(INSTALLED.glob(f"{version}.*"), key=lambda folder: Version(folder.name), reverse=True)
     found = [*([on_path] if on_path else []), *(str(folder / "bin/python") for folder in installed)]
     return next((python for python in found if version_of(python) == version), None)

@@ -9,7 +9,6 @@ import pytest
 from support.page_follower import Block, PageFollower, blocks_of, needs_spark, run_by
 from support.reference_page import DOCS, ROOT
 
-MARK = pytest.mark
 PAGES = [f"howto/{path.name}" for path in sorted((DOCS / "howto").glob("*.md"))]
 FOLLOWED = [
     name for name in PAGES if not run_by(name) and any(not block.not_run for block in blocks_of(name))
@@ -20,6 +19,8 @@ NOT_RUN = [
     for block in blocks_of(name)
     if block.not_run and not run_by(name)
 ]
+
+OF_MINUTES = [pytest.mark.spark, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -39,11 +40,7 @@ def test_a_block_that_is_not_run_says_why(block: Block) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "name",
-    [
-        # those with Spark take minutes each
-        pytest.param(name, marks=[MARK.spark, MARK.nightly] if needs_spark(name) else MARK.slow)
-        for name in FOLLOWED
-    ],
+    [pytest.param(name, marks=OF_MINUTES if needs_spark(name) else pytest.mark.slow) for name in FOLLOWED],
 )
 def test_every_block_works_in_order(name: str, tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")

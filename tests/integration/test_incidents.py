@@ -166,7 +166,7 @@ def come_and_go(bootstrap: str) -> None:
         with closing(member) as consumer:
             deadline_s = time.monotonic() + PATIENCE_S
             while not consumer.assignment() and time.monotonic() < deadline_s:
-                consumer.poll(2_000)  # 3.0.12 forgets an assignment that comes as its poll ends
+                consumer.poll(2_000)  # kafka-python 3.0.12 loses an assignment that comes as a poll ends
             assert consumer.assignment()
 
 

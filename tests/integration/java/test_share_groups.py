@@ -146,7 +146,7 @@ def test_records_of_a_killed_member_go_to_another_at_once(tools: ConsoleTools, n
 
 
 def test_records_come_again_when_their_lock_ends(tools: ConsoleTools, newest_jvm: Jvm) -> None:
-    prepared(tools, "share-lock", record_lock_duration_ms="15000")
+    prepared(tools, "share-lock", record_lock_duration_ms="30000")  # so that a slow member keeps its own
     produced(tools.bootstrap, "share-lock", 1)
 
     with (
@@ -158,8 +158,7 @@ def test_records_come_again_when_their_lock_ends(tools: ConsoleTools, newest_jvm
         one.say("accept", held)
         late = one.commit()
 
-    assert len(got) == BATCH
-    assert all(deliveries >= 2 for _, _, deliveries, _ in got)  # a slow member loses its lock, too
+    assert [deliveries for _, _, deliveries, _ in got] == [2] * BATCH
     assert late == "InvalidRecordStateException"
 
 
