@@ -141,6 +141,7 @@ class Site:
 
     async def start(self) -> None:
         self.host = self.made()
+        self.world.loop.measured = False  # a process makes its host before the loop serves anybody
         await self.host.start()
         self.is_up, self.lives = True, self.lives + 1
         if self.lives > 1:

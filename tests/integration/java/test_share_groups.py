@@ -154,7 +154,7 @@ def test_records_come_again_when_their_lock_ends(tools: ConsoleTools, newest_jvm
         member(newest_jvm, tools.bootstrap, "share-lock", "share-lock") as two,
     ):
         held = one.poll()
-        got = two.poll()
+        got = two.poll(wait_ms=90_000)
         one.say("accept", held)
         late = one.commit()
 
