@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from odradek_spark.cli.session import LOOPBACK, SETTINGS
+from odradek_spark.cli.session import LOOPBACK, SETTINGS, use_installed_pyspark
 
 VARIABLE = "JDK_JAVA_OPTIONS"
 """The environment variable from which a JVM takes options."""
@@ -39,6 +39,7 @@ def quick_start() -> str:
 def local_session(name: str, master: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session on this machine."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    use_installed_pyspark()
     os.environ.setdefault(VARIABLE, quick_start())
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in ({**SETTINGS, **LOOPBACK, **(settings or {})}).items():

@@ -35,7 +35,7 @@ COLUMNS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["odradek", "kafka"])
+@pytest.fixture(scope="module", params=["odradek", pytest.param("kafka", marks=pytest.mark.nightly)])
 def walked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """The folder of the tables and what the program said."""
     source = request.param

@@ -72,6 +72,7 @@ def live_files(dataset: Path) -> set[str]:
     return {unquote(file) for files in found for file in files}
 
 
+@pytest.mark.nightly
 def test_a_driver_can_be_killed(spark: SparkSession, tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     with odradek.testing.host() as host:
@@ -126,6 +127,7 @@ def test_a_python_process_can_be_killed_in_the_middle_of_its_work(
     assert is_exactly(folder / fault, every(120, 2))
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
 def test_a_task_of_a_killed_executor_runs_again(tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"

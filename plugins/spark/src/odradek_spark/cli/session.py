@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -37,6 +38,9 @@ LOOPBACK: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
 }
 """For a driver whose workers are on this machine."""
+
+WORKERS: Final = Path(__file__).parents[1] / "workers"
+"""First on the path of Python processes that Spark starts on this machine."""
 
 
 class NoSpark(Exception):
@@ -96,6 +100,7 @@ def explained() -> Iterator[None]:
 def opened(master: str, given: Mapping[str, str]) -> SparkSession:
     """Open the session that the options describe."""
     values = dict(SETTINGS)
+    use_installed_pyspark()
     if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
         check_java()
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -109,6 +114,13 @@ def opened(master: str, given: Mapping[str, str]) -> SparkSession:
     for key, value in {**values, **given}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def use_installed_pyspark() -> None:
+    """Let the Python processes of Spark start in a quarter of the time: `workers/sitecustomize.py`."""
+    before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = dict.fromkeys([str(WORKERS), *filter(None, before)])
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
 def check_java() -> None:
