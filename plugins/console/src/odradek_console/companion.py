@@ -27,8 +27,6 @@ LISTENER: Final = "listener"
 SERVERS: Final = "bootstrap.servers"
 KEYS: Final = {"bootstrap_server": SERVERS}
 """Keys that are not the name of their option."""
-OPTION_KEYS: Final = {"--listen": LISTENER, "--role": "role"}
-"""Keys of options that errors name."""
 MOST_MS: Final = 999_999_999
 LOOK_S: Final = 1.0
 
@@ -115,7 +113,8 @@ def explained(config: PluginConfig, key: str) -> Iterator[None]:
         raise config.error(key if parameter is None else key_of(parameter), error.message) from None
     except ConfigError as error:
         if error.path.startswith("--"):
-            raise config.error(OPTION_KEYS[error.path], error.problem) from None
+            (key,) = (key_of(each) for each in options.params if error.path in each.opts)
+            raise config.error(key, error.problem) from None
         raise config.error(key, f"{error.path}: {error.problem}") from None
 
 

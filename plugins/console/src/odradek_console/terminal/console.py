@@ -82,8 +82,8 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
         click.ClickException: The address cannot be listened on, or the loop must not serve TLS.
     """
     access = behind.access.settings
-    if access.tokens is not None and settings.tls is None and not access.proxies.networks:
-        log.warning("tokens and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
+    if access.has_page and settings.tls is None and not access.proxies.networks:
+        log.warning("logins and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
     try:
         server = WebServer(make_app(behind), settings, announce, behind.server)
     except OSError as error:

@@ -11,6 +11,7 @@ import click
 
 from odradek.endpoints import Address, ListenerTls, parsed_address
 from odradek.endpoints.log_lines import FORMATTERS
+from odradek.plugin import ConfigError
 from odradek_console.alarms.alarms import Alarms
 from odradek_console.alarms.destinations import read_destinations
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
@@ -19,6 +20,7 @@ from odradek_console.reading.older_points import OlderPoints, TablesSettings
 from odradek_console.terminal.options import Command, milliseconds
 from odradek_console.view import View
 from odradek_console.web.access_settings import AccessSettings
+from odradek_console.web.oidc_settings import OidcSettings
 from odradek_console.web.proxies import USER_HEADER, Network, Proxies
 from odradek_console.web.server_settings import ServerSettings
 from odradek_console.web.users import Role
@@ -26,6 +28,7 @@ from odradek_console.web.users import Role
 LIMITS: Final = FleetLimits()
 QUESTION: Final = TablesSettings(path=Path())
 ACCESS: Final = AccessSettings()
+OIDC: Final = OidcSettings(issuer="", client_id="")
 SENDER: Final = SenderSettings()
 SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
 MOST_PROGRAMS: Final = 50
@@ -156,6 +159,68 @@ USERS: Final = (
         "loopback addresses are allowed.",
     ),
 )
+PROVIDER: Final = (
+    click.option(
+        "--oidc-issuer", default="", metavar="URL", help="OpenID provider where users log in, by its issuer."
+    ),
+    click.option(
+        "--oidc-client-id", default="", metavar="ID", help="The id of this console at the provider."
+    ),
+    click.option(
+        "--oidc-client-secret-file",
+        type=A_FILE,
+        metavar="FILE",
+        help="File with its secret; without one it is a public client, which PKCE protects.",
+    ),
+    click.option(
+        "--oidc-scope",
+        "oidc_scopes",
+        multiple=True,
+        metavar="NAME",
+        help="A scope to ask for beside openid and profile; may be repeated.",
+    ),
+    click.option(
+        "--oidc-label",
+        default="",
+        metavar="NAME",
+        help="The provider's name on the page for logging in; its host without one.",
+    ),
+    click.option(
+        "--oidc-name-claim",
+        default=OIDC.name_claim,
+        show_default=True,
+        metavar="CLAIM",
+        help="The claim with the name of a user.",
+    ),
+    click.option(
+        "--oidc-groups-claim",
+        default=OIDC.groups_claim,
+        show_default=True,
+        metavar="CLAIM",
+        help="The claim with the groups of a user.",
+    ),
+    click.option(
+        "--oidc-operator",
+        "oidc_operators",
+        multiple=True,
+        metavar="GROUP",
+        help="A group whose users are operators; may be repeated.",
+    ),
+    click.option(
+        "--oidc-viewer",
+        "oidc_viewers",
+        multiple=True,
+        metavar="GROUP",
+        help="A group whose users are viewers; may be repeated. '*' is every user of the provider.",
+    ),
+    click.option(
+        "--oidc-ca",
+        type=A_FILE,
+        metavar="FILE",
+        help="PEM file of the CA of the provider's certificate, if the system does not know it.",
+    ),
+    duration("--oidc-timeout", "10s", "Time of the provider to answer in each step of a login."),
+)
 BOUNDS: Final = (
     number(
         "--max-sessions",
@@ -256,7 +321,7 @@ LOGS: Final = (
 
 def console_options(command: Command) -> Command:
     """Add the options."""
-    for option in reversed((*LISTENING, *USERS, *LOGS, *TABLES, *ALARMS, *BOUNDS)):
+    for option in reversed((*LISTENING, *USERS, *PROVIDER, *LOGS, *TABLES, *ALARMS, *BOUNDS)):
         command = option(command)
     return command
 
@@ -296,10 +361,41 @@ def server_settings(options: dict[str, Any]) -> ServerSettings:
     )
 
 
+def oidc_settings(options: dict[str, Any]) -> OidcSettings | None:
+    """The OpenID provider; None without one.
+
+    Raises:
+        ConfigError: There are further options of a provider, but no issuer.
+    """
+    found = OidcSettings(
+        issuer=options["oidc_issuer"],
+        client_id=options["oidc_client_id"],
+        secret=options["oidc_client_secret_file"],
+        scopes=options["oidc_scopes"],
+        label=options["oidc_label"],
+        name_claim=options["oidc_name_claim"],
+        groups_claim=options["oidc_groups_claim"],
+        operators=options["oidc_operators"],
+        viewers=options["oidc_viewers"],
+        ca=options["oidc_ca"],
+        timeout_s=options["oidc_timeout_ms"] / 1000,
+    )
+    if found.issuer:
+        return found
+    if found != OIDC:
+        raise ConfigError("--oidc-issuer", "expected the issuer, since there are other options of a provider")
+    return None
+
+
 def access_settings(options: dict[str, Any]) -> AccessSettings:
-    """The users, their roles, and bounds."""
+    """The users, their roles, and bounds.
+
+    Raises:
+        ConfigError: There are options of an OpenID provider, but no issuer.
+    """
     return AccessSettings(
         tokens=options["tokens"],
+        oidc=oidc_settings(options),
         proxies=proxies(options),
         local_role=Role(options["role"]),
         hosts=options["allowed_hosts"],
