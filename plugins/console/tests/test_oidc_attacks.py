@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import logging
 from pathlib import Path
@@ -341,3 +342,25 @@ def test_the_claims_of_two_users_do_not_mix(place: Site, provider: OpenIdProvide
     came_back(second, provider.authorize(urls[1]))
 
     assert [each.get("/who").json()[0] for each in (first, second)] == [ANN["preferred_username"], "oli"]
+
+
+def test_pages_do_not_wait_for_a_slow_provider(provider: OpenIdProvider, secret: Path, tokens: Path) -> None:
+    place = oidc_site(provider, secret, tokens=tokens, oidc_timeout_s=60.0)
+    browser, app = logged_in(place, VIEWER), place.new_browser().app
+    provider.silent.add("/.well-known/openid-configuration")
+
+    async def asked(path: str, address: str, cookies: httpx.Cookies | None = None) -> int:
+        transport = httpx.ASGITransport(app, client=(address, 40_000))
+        async with httpx.AsyncClient(transport=transport, base_url=browser.url, cookies=cookies) as client:
+            return (await client.get(path)).status_code
+
+    async def all_asked() -> tuple[list[int], list[int]]:
+        logins = [asyncio.create_task(asked("/login/provider", f"192.0.2.{number}")) for number in range(60)]
+        while not provider.asked:
+            await asyncio.sleep(0.01)
+        pages = [await asked(path, "127.0.0.1", browser.cookies) for path in ("/", "/nodes", "/groups")]
+        assert not any(each.done() for each in logins)
+        provider.ended.set()
+        return pages, await asyncio.gather(*logins)
+
+    assert asyncio.run(all_asked()) == ([200, 200, 200], 60 * [303])
