@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import json
 import secrets
 import threading
@@ -23,6 +24,7 @@ from odradek.endpoints.http_exchange import exchange
 
 CLIENT_ID = "console"
 SECRET = "the-secret-of-the-console"
+PAGE = '<title>Provider</title><link rel="icon" href="data:,"><a href="{}">I am ann</a>'
 Answer = tuple[int, bytes]
 
 
@@ -51,6 +53,8 @@ class OpenIdProvider:
     """Status and body for a path."""
     silent: set[str] = field(default_factory=set)
     """Paths that get no answer until the end."""
+    has_page: bool = False
+    """Whether a user must press a button at the provider, as with a password."""
     error: str = ""
     """What the browser is led back with, in the place of a code."""
     asked: list[str] = field(default_factory=list)
@@ -141,6 +145,8 @@ def handler_of(provider: OpenIdProvider) -> type[BaseHTTPRequestHandler]:
             if parts.path == "/authorize":
                 location = provider.led_back(dict(parse_qsl(parts.query)))
                 status, document = 302, b""
+                if provider.has_page:
+                    status, document, location = 200, PAGE.format(html.escape(location)).encode(), ""
             elif parts.path in provider.answers:
                 status, document = provider.answers[parts.path]
             else:
@@ -151,6 +157,7 @@ def handler_of(provider: OpenIdProvider) -> type[BaseHTTPRequestHandler]:
                 if location:
                     self.send_header("Location", location)
                 self.send_header("Content-Length", str(len(document)))
+                self.send_header("Content-Type", "text/html" if provider.has_page else "application/json")
                 self.end_headers()
                 self.wfile.write(document)
 
@@ -163,11 +170,11 @@ def handler_of(provider: OpenIdProvider) -> type[BaseHTTPRequestHandler]:
 
 
 @contextlib.contextmanager
-def providing() -> Iterator[OpenIdProvider]:
-    """Run a provider."""
+def providing(host: str = "127.0.0.1") -> Iterator[OpenIdProvider]:
+    """Run a provider at an address of this machine."""
     provider = OpenIdProvider()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(provider))
-    provider.issuer = f"http://127.0.0.1:{server.server_port}"
+    server = ThreadingHTTPServer((host, 0), handler_of(provider))
+    provider.issuer = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

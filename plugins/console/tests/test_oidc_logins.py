@@ -56,7 +56,8 @@ def test_without_tokens_there_is_no_form_for_one(provider: OpenIdProvider, secre
     assert "Log in with Example &amp; Sons" in text
     assert 'name="token"' not in text
     assert browser.post("/login", {"token": VIEWER}).status_code == 401
-    assert browser.send("GET", "/api/v1/clients").status_code == 401
+    asked = browser.send("GET", "/api/v1/clients")
+    assert (asked.status_code, asked.json()["error"].partition(":")[0]) == (401, "log in with a browser")
 
 
 def test_without_a_provider_its_paths_do_not_exist(tokens: Path) -> None:

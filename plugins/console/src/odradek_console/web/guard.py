@@ -123,6 +123,8 @@ class Guard:
             query = request.scope["query_string"].decode("latin-1")
             path = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
             return Refused(303, "log in", wanted=own_path(path))
+        if self.access.tokens is None:
+            return Refused(401, "log in with a browser: this console has no tokens for programs")
         return Refused(401, "log in: send Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
 
     def check_role(self, request: Request, caller: Caller) -> None:
