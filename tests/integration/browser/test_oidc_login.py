@@ -96,7 +96,7 @@ def test_a_user_comes_back_from_the_provider_to_the_page_that_was_wanted(
 def test_another_site_neither_begins_nor_ends_a_login(
     chromium: Browser, guarded: str, provider: OpenIdProvider
 ) -> None:
-    with visit(chromium, guarded) as attacker, visit(chromium, guarded) as window:
+    with visit(chromium, guarded) as attacker, visit(chromium, guarded, width=PHONE) as window:
         attacker.open("/login")
         attacker.page.get_by_role("link", name="Log in with Example").click()
         back = attacker.page.get_by_role("link", name="I am ann").get_attribute("href")
@@ -111,4 +111,4 @@ def test_another_site_neither_begins_nor_ends_a_login(
         assert text.startswith("this login was not begun in this browser")
         assert window.page.context.cookies() == []
         assert "/token" not in provider.asked
-        assert window.faults == []
+        assert window.check() == []

@@ -194,7 +194,8 @@ class Provider:
         held = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
         role = settings.role([each for each in held if isinstance(each, str)])
         if role is None and groups is None:
-            raise LoginRefused(f"the provider sends no claim {settings.groups_claim} for {name}", name)
+            problem = f"the provider sends no claim {settings.groups_claim} for {name}: does it need a scope?"
+            raise LoginRefused(problem, name)
         if role is None:
             raise LoginRefused(f"{name} is in no group that may look", name)
         return Login(name, role), claims["sub"]
