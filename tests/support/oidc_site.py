@@ -20,7 +20,7 @@ OLI = {"preferred_username": "oli", "groups": ["people", "admins"]}
 
 def oidc_site(provider: OpenIdProvider, secret: Path, *, tokens: Path | None = None, **more: Any) -> Site:
     own = {name.removeprefix("oidc_"): more.pop(name) for name in list(more) if name.startswith("oidc_")}
-    given = {"operators": ("admins",), "viewers": ("people",), "timeout_s": 30.0} | own
+    given: dict[str, Any] = {"operators": ("admins",), "viewers": ("people",), "timeout_s": 30.0} | own
     settings = OidcSettings(issuer=provider.issuer, client_id=CLIENT_ID, secret=secret, **given)
     return site(tokens=tokens, oidc=settings, **more)
 

@@ -233,8 +233,9 @@ class Provider:
         for each in ENDPOINTS:
             if not is_safe_address(metadata.get(each)):
                 raise ProviderFailed(f"its {each} is no https address: {metadata.get(each)!r:.{LONGEST}}")
+        found: Any = self.ask(metadata["jwks_uri"], deadline_s)
         try:
-            keys = KeySet.import_key_set(self.ask(metadata["jwks_uri"], deadline_s))
+            keys = KeySet.import_key_set(found)
         except (JoseError, KeyError, TypeError, ValueError) as error:
             raise ProviderFailed(f"its keys are not usable: {error!s:.{LONGEST}}") from None
         return Documents(metadata, keys, self.now_s())
@@ -325,10 +326,10 @@ class Provider:
             found = json.loads(answer.body)
         except (ValueError, RecursionError):
             found = None
-        error = found.get("error") if isinstance(found, dict) else None
-        if error == "invalid_grant":
+        refusal = found.get("error") if isinstance(found, dict) else None
+        if refusal == "invalid_grant":
             raise LoginRefused("the provider does not accept the code: it is too old, or was used before")
         if not answer.is_success or not isinstance(found, dict):
-            said = f", {error!r:.{LONGEST}}" if error else ""
+            said = f", {refusal!r:.{LONGEST}}" if refusal else ""
             raise ProviderFailed(f"{host}: HTTP {answer.status}{said}, expected a JSON object")
         return found
