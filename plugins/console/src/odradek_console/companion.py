@@ -19,7 +19,8 @@ from odradek.endpoints import Address, read_listener_tls
 from odradek.plugin import ConfigError, PluginConfig
 from odradek_console.alarms.destinations import read_destinations
 from odradek_console.engine.owners import read_owners
-from odradek_console.terminal.console_options import access_settings, console_options
+from odradek_console.terminal.access_options import access_settings
+from odradek_console.terminal.console_options import console_options
 from odradek_console.terminal.options import reading_from
 from odradek_console.web.tokens import read_tokens
 

@@ -17,8 +17,8 @@ from odradek.endpoints.log_lines import FORMATTERS, JsonFormatter, LibraryFilter
 from odradek.endpoints.tls_entrance import NoTlsLoop
 from odradek_console.engine.owners import read_owners
 from odradek_console.reading.programs import Programs
+from odradek_console.terminal.access_options import access_settings
 from odradek_console.terminal.console_options import (
-    access_settings,
     alarm_sender,
     console_options,
     fleet_limits,
