@@ -20,8 +20,8 @@ OLI = {"preferred_username": "oli", "groups": ["people", "admins"]}
 
 def oidc_site(provider: OpenIdProvider, secret: Path, *, tokens: Path | None = None, **more: Any) -> Site:
     own = {name.removeprefix("oidc_"): more.pop(name) for name in list(more) if name.startswith("oidc_")}
-    given: dict[str, Any] = {"operators": ("admins",), "viewers": ("people",), "timeout_s": 30.0} | own
-    settings = OidcSettings(issuer=provider.issuer, client_id=CLIENT_ID, secret=secret, **given)
+    given = {"secret": secret, "operators": ("admins",), "viewers": ("people",), "timeout_s": 30.0}
+    settings = OidcSettings(**{"issuer": provider.issuer, "client_id": CLIENT_ID, **given, **own})
     return site(tokens=tokens, oidc=settings, **more)
 
 

@@ -7,6 +7,7 @@ import functools
 import html
 import json
 import secrets
+import ssl
 import threading
 import time
 from base64 import b64decode
@@ -53,6 +54,8 @@ class OpenIdProvider:
     """Status and body for a path."""
     silent: set[str] = field(default_factory=set)
     """Paths that get no answer until the end."""
+    method: str = "client_secret_basic"
+    """How the console must show its secret."""
     has_page: bool = False
     """Whether a user must press a button at the provider, as with a password."""
     error: str = ""
@@ -84,9 +87,12 @@ class OpenIdProvider:
 
     def tokens(self, form: dict[str, str], login: str) -> Answer:
         """The answer for a code, which is good once."""
-        given = b64decode(login.removeprefix("Basic ")).decode() if login else ""
+        basic = b64decode(login.removeprefix("Basic ")).decode() if login else ""
+        posted = f"{form.get('client_id', '')}:{form.get('client_secret', '')}"
         asked = self.codes.pop(form["code"], None)
-        if given != f"{CLIENT_ID}:{SECRET}":
+        if {"client_secret_basic": basic, "client_secret_post": posted, "none": posted}[self.method] != (
+            f"{CLIENT_ID}:{'' if self.method == 'none' else SECRET}"
+        ):
             return 401, b'{"error": "invalid_client"}'
         if (
             asked is None
@@ -113,11 +119,11 @@ class OpenIdProvider:
     def signed(self, claims: dict[str, Any]) -> str:
         return jwt.encode({"alg": "RS256", "kid": self.key.kid}, claims, self.key)
 
-    def authorize(self, url: str) -> str:
+    def authorize(self, url: str, tls: ssl.SSLContext | None = None) -> str:
         """What a user's login does at the address where the console has led the browser: the address where
         the provider leads it back.
         """
-        answer = exchange(url, timeout_s=60, max_bytes=1_000)
+        answer = exchange(url, timeout_s=60, max_bytes=1_000, tls=tls)
         assert answer.is_redirect, answer.text
         return answer.headers["Location"]
 
@@ -170,11 +176,13 @@ def handler_of(provider: OpenIdProvider) -> type[BaseHTTPRequestHandler]:
 
 
 @contextlib.contextmanager
-def providing(host: str = "127.0.0.1") -> Iterator[OpenIdProvider]:
+def providing(host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> Iterator[OpenIdProvider]:
     """Run a provider at an address of this machine."""
     provider = OpenIdProvider()
     server = ThreadingHTTPServer((host, 0), handler_of(provider))
-    provider.issuer = f"http://{host}:{server.server_port}"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    provider.issuer = f"{'http' if tls is None else 'https'}://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import ssl
 import time
 from base64 import urlsafe_b64encode
 from ipaddress import ip_network
@@ -16,8 +17,9 @@ import pytest
 
 from odradek_console.web.proxies import Proxies
 from support.console_site import OPERATOR, VIEWER, Site, acted, logged_in, site
+from support.issuer import own_certificate
 from support.oidc_site import ANN, OLI, assert_nobody_is_in, at_provider, begun, came_back, oidc_site
-from support.openid_provider import CLIENT_ID, OpenIdProvider, new_key
+from support.openid_provider import CLIENT_ID, OpenIdProvider, new_key, providing
 
 # good logins
 
@@ -148,6 +150,39 @@ def test_all_users_may_look_if_that_is_said(provider: OpenIdProvider, secret: Pa
     at_provider(browser, provider)
 
     assert browser.get("/who").json()[:2] == ["eve", "viewer"]
+
+
+def test_the_secret_is_shown_as_the_provider_takes_it(place: Site, provider: OpenIdProvider) -> None:
+    provider.method = "client_secret_post"
+    provider.metadata = {"token_endpoint_auth_methods_supported": ["private_key_jwt", "client_secret_post"]}
+    browser = place.new_browser()
+
+    at_provider(browser, provider)
+
+    assert browser.get("/who").status_code == 200
+
+
+def test_a_public_client_has_no_secret(provider: OpenIdProvider, secret: Path) -> None:
+    provider.method = "none"
+    browser = oidc_site(provider, secret, oidc_secret=None).new_browser()
+
+    at_provider(browser, provider)
+
+    assert browser.get("/who").status_code == 200
+
+
+def test_the_certificate_of_the_provider_is_verified(secret: Path, tmp_path: Path) -> None:
+    ca, context = own_certificate(tmp_path)
+    with providing(tls=context) as provider:
+        provider.claims = dict(ANN)
+        trusting, other = (oidc_site(provider, secret, oidc_ca=each).new_browser() for each in (ca, None))
+
+        url = provider.authorize(begun(trusting), ssl.create_default_context(cafile=ca))
+        refused = other.get("/login/provider")
+
+        assert came_back(trusting, url).status_code == 200
+        assert refused.status_code == 502
+        assert "CERTIFICATE_VERIFY_FAILED" in refused.text
 
 
 def test_further_scopes_are_asked_for(provider: OpenIdProvider, secret: Path) -> None:
