@@ -38,9 +38,10 @@ def test_the_login_of_another_browser_is_refused(place: Site, provider: OpenIdPr
     back = provider.authorize(begun(attacker))
 
     assert_nobody_is_in(place, user, came_back(user, back), NOT_BEGUN)
-    begun(user)
+    own = provider.authorize(begun(user))
     assert came_back(user, back).status_code == 401
     assert "/token" not in provider.asked
+    assert came_back(user, own).status_code == 200
 
 
 def test_a_way_back_is_good_once(place: Site, provider: OpenIdProvider) -> None:

@@ -78,7 +78,7 @@ def test_a_file_without_a_secret_is_refused_and_not_shown(tmp_path: Path, conten
     file = tmp_path / "secret"
     file.write_bytes(content)
 
-    with pytest.raises(ConfigError, match="expected a line of printable ASCII") as raised:
+    with pytest.raises(ConfigError, match="expected a file with a line of printable") as raised:
         access(secret=file)
 
     assert "lines of it" not in str(raised.value)

@@ -73,8 +73,9 @@ class OidcSettings:
         except ValueError:
             found = ""
         if not found or not found.isprintable():
-            problem = f"expected a line of printable ASCII characters in {self.secret}"
-            raise ConfigError("--oidc-client-secret-file", problem)
+            raise ConfigError(
+                "--oidc-client-secret-file", "expected a file with a line of printable ASCII characters"
+            )
         return found
 
     def check(self) -> None:

@@ -147,7 +147,7 @@ async def come_back(request: Request) -> Response:
         how = f"{subject[:LONGEST]!r} of {provider.settings.issuer}"
         session_id = access.begin_session(login, address, held.held.session, how)
     except Refused as refused:
-        return set_begun(request, form(request, after, refused), "")
+        return form(request, after, refused)
     return set_begun(request, set_cookie(request, again(after), session_id), "")
 
 
