@@ -16,8 +16,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
     """Fills ``optional-dependencies`` from the tables ``siblings`` and ``extras`` of this hook.
 
-    The extra ``all`` has every sibling but those that stand ``apart``; ``dev`` has the extras
-    ``test`` and ``oauth``.
+    The extra ``all`` has every sibling but those that stand ``apart``, with ``more`` of their own extras;
+    ``dev`` has the extras ``test`` and ``oauth``.
     """
 
     def update(self, metadata: dict[str, Any]) -> None:
@@ -30,6 +30,10 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
         together = [siblings[extra] for extra in siblings if extra not in self.config["apart"]["extras"]]
         extras["dev"] += [*extras["test"], *extras["oauth"], *extras["tls"]]
         extras["all"] = [*together, *extras["demo"], *extras["fast"], *extras["oauth"], *extras["tls"]]
+        extras["all"] += [
+            self.requirement(f"{host}-{extra}[{more}]", self.config["siblings"][extra], version)
+            for extra, more in self.config["more"].items()
+        ]
         extras |= {extra: [requirement] for extra, requirement in siblings.items()}
         for extra, names in self.config["needs"].items():
             extras[extra] += [siblings[name] for name in names]

@@ -168,8 +168,13 @@ def test_a_proxy_names_users(host: RunningHost, tmp_path: Path) -> None:
     assert "ann, viewer" in viewer[1]
 
 
-def test_a_host_takes_the_table(tmp_path: Path) -> None:
-    title = "Beside a host"
+@pytest.mark.parametrize("title", ["Beside a host", "Let users log in at an OpenID provider"])
+def test_a_host_takes_the_table(tmp_path: Path, title: str) -> None:
+    if "OpenID" in title:
+        run(
+            ["odradek certs --directory certs --host 127.0.0.1", "(umask 077; echo x > client-secret)"],
+            tmp_path,
+        )
     (tmp_path / "odradek.toml").write_text("\n".join(lines(title, "toml")))
 
     printed = run(lines(title), tmp_path)

@@ -122,6 +122,9 @@ def test_in_a_checkout_extras_install_the_folders(monkeypatch: pytest.MonkeyPatc
         needed = [folder, *(ROOT / "plugins" / each for each in NEEDS.get(folder.name, ()))]
         assert extras[folder.name] == [f"odradek-{each.name} @ {each.as_uri()}" for each in needed]
         assert (extras[folder.name][0] in extras["all"]) is (folder.name not in APART)
+    for name, more in HOOK["more"].items():
+        assert f"odradek-{name}[{more}] @ {(ROOT / 'plugins' / name).as_uri()}" in extras["all"]
+        assert more in toml(ROOT / "plugins" / name)["project"]["optional-dependencies"]
 
 
 def test_in_a_release_extras_are_pins_and_carry_no_path(monkeypatch: pytest.MonkeyPatch) -> None:

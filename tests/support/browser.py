@@ -28,7 +28,7 @@ PATIENCE_MS: Final = 60_000
 PAUSE_MS: Final = 50
 PICTURES: Final = "ODRADEK_PICTURES"
 """Environment variable: the folder that pictures are written to. Without it there are none."""
-NOWHERE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+NOWHERE: Final = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.*"
 """No name is looked up: a page that asks another machine for something fails here as well."""
 PHONE: Final = 320
 DESK: Final = 1280

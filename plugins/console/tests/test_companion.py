@@ -16,6 +16,7 @@ from support.reference_page import rows, sections
 pytestmark = pytest.mark.ci
 
 LISTENER = "127.0.0.1:9642"
+PROVIDER: dict[str, object] = {"oidc.issuer": "https://login.example.org", "oidc.client.id": "console"}
 TOKENS = '[[token]]\nname = "ann"\nrole = "viewer"\ntoken = "a-token-for-looking-1"\n'
 
 
@@ -86,6 +87,13 @@ def test_it_reads_another_cluster_if_the_table_names_one(tmp_path: Path) -> None
         ({"listener": "here"}, "listener", "expected HOST:PORT"),
         ({"role": "king"}, "role", "viewer, operator"),
         ({"role": "operator", "trusted.proxies": "10.0.0.0/8"}, "role", "where users log in"),
+        ({"oidc.client.id": "console"}, "oidc.issuer", "expected the issuer"),
+        ({"oidc.issuer": "http://login.example.org"}, "oidc.issuer", "https://HOST"),
+        ({"oidc.issuer": "https://login.example.org"}, "oidc.client.id", "at the provider"),
+        (PROVIDER, "oidc.viewers", "nobody would have a role"),
+        (PROVIDER | {"oidc.operators": ["*"]}, "oidc.operators", "expected a group"),
+        (PROVIDER | {"oidc.viewers": ["*"], "oidc.ca": __file__}, "oidc.ca", "PEM|SSL|certificate"),
+        ({"oidc.client.secret.file": "/none"}, "oidc.client.secret.file", "expected a file"),
         ({"trusted.proxies": "everywhere"}, "trusted.proxies", "a network"),
         ({"max.clients": 0}, "max.clients", "from 1"),
         ({"history.ms": "1h"}, "history.ms", "a whole number"),

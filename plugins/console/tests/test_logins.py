@@ -219,6 +219,18 @@ def test_the_number_of_sessions_is_bounded(tokens: Path) -> None:
     assert place.access.figures()["evicted_sessions"] == 1
 
 
+def test_sessions_that_have_ended_make_room_first(tokens: Path) -> None:
+    place = site(tokens=tokens, max_sessions=2, session_idle_s=100)
+    logged_in(place, OPERATOR)
+    place.clock.now_s += 101
+    first = logged_in(place, VIEWER)
+
+    second = logged_in(place, VIEWER)
+
+    assert [each.get("/who").status_code for each in (first, second)] == [200, 200]
+    assert place.access.figures()["evicted_sessions"] == 0
+
+
 def test_the_logins_of_one_user_end_none_of_another(tokens: Path) -> None:
     place = site(tokens=tokens, max_sessions=3)
     other = logged_in(place, OPERATOR)

@@ -13,8 +13,8 @@ from odradek_console.web.openapi import PATH
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 API = "/api/v1"
 INSTANCE = "{instance}"
-OTHERS = {"/events", "/login", "/clients/{instance}/watch"}
-"""A stream and forms of pages."""
+OTHERS = {"/events", "/login", "/login/provider", "/login/provider/back", "/clients/{instance}/watch"}
+"""A stream, forms of pages, and the way to an OpenID provider and back."""
 
 
 def paths() -> set[str]:

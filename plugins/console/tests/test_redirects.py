@@ -7,53 +7,14 @@ import html
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import quote, unquote_to_bytes
 
 import pytest
 from starlette.types import Message
 
 from support.console_site import VIEWER, Site, logged_in, site
+from support.redirects import EVIL, HERE, site_of
 
-HERE = "127.0.0.1:9642"
-EVIL = (
-    "//evil.example/",
-    "//evil.example",
-    "///evil.example/",
-    "////evil.example/%2e%2e",
-    "//user:word@evil.example/",
-    "//evil.example:9642/",
-    "/\\evil.example/",
-    "/\\/evil.example/",
-    "\\\\evil.example/",
-    "/%2F/evil.example/",
-    "/%5Cevil.example/",
-    "//%65vil.example/",
-    "/.//evil.example/",
-    "/..//evil.example/",
-    "/\t/evil.example/",
-    "/\r/evil.example/",
-    "/\n/evil.example/",
-    "/%09/evil.example/",
-    "/%0d%0aLocation:%20http://evil.example/",
-    "/\r\nLocation: http://evil.example/",
-    "/%E5%98%8A%E5%98%8DLocation:%20http://evil.example/",
-    "http://evil.example/",
-    "https:evil.example/",
-    "javascript:alert(1)",
-    "evil.example/",
-    "@evil.example/",
-    ".evil.example/",
-    "?next=//evil.example/",
-    "//evil.example/?next=%2F%2Fevil.example%2F",
-    "//login/",
-    "//evil.example/login",
-    "/login//evil.example",
-    "/static//evil.example/",
-    "/static/..//evil.example/",
-    "/subscriptions/",
-    "/clients//evil.example/watch",
-    "/clients/%2F%2Fevil.example/watch",
-)
 PLACES = re.compile(r'(?:http-equiv="refresh" content="0;url=|name="next" value=")([^"]*)"')
 """Where a page leads a browser, now or after its form was sent."""
 
@@ -83,13 +44,6 @@ def asked(place: Site, target: str, headers: Mapping[str, str]) -> tuple[int, di
     asyncio.run(place.new_browser().app(scope, receive, send))
     found = {name.decode(): value.decode("latin-1") for name, value in sent[0]["headers"]}
     return sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent[1:]).decode()
-
-
-def site_of(place: str) -> str:
-    """The host where a browser looks for a place that a page at the console names."""
-    as_read = re.sub(r"[\t\r\n]", "", place.strip()).replace("\\", "/")
-    as_read = re.sub(r"^//+", "//", as_read)
-    return urlsplit(urljoin(f"http://{HERE}/login", as_read)).netloc
 
 
 def assert_it_stays(status: int, headers: Mapping[str, str], text: str) -> None:

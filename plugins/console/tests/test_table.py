@@ -181,6 +181,15 @@ def test_csv_has_all_columns() -> None:
     assert rows == [["name", "legs", "colors", "size"], ['a,"b"\n', "", "x;y", "6"]]
 
 
+def test_a_pattern_of_many_stars_ends() -> None:
+    """A naive translation into a regular expression would try each division of the name among the stars."""
+    row = replace(ROWS[0], name=20_000 * "a")
+    pattern = 99 * "*a" + "*b"
+
+    assert list(TABLE.select([row], TABLE.state([("name", pattern)]))) == []
+    assert list(TABLE.select([row], TABLE.state([("name", pattern.removesuffix("*b"))]))) == [row]
+
+
 @pytest.mark.parametrize("filters", [32 * "name=*&", 5 * f"name={200 * 'x'}&"])
 def test_many_filters_are_a_question(filters: str) -> None:
     assert set(names(filters)) <= {row.name for row in ROWS}

@@ -19,7 +19,8 @@ from odradek.endpoints import Address, read_listener_tls
 from odradek.plugin import ConfigError, PluginConfig
 from odradek_console.alarms.destinations import read_destinations
 from odradek_console.engine.owners import read_owners
-from odradek_console.terminal.console_options import access_settings, console_options
+from odradek_console.terminal.access_options import access_settings
+from odradek_console.terminal.console_options import console_options
 from odradek_console.terminal.options import reading_from
 from odradek_console.web.tokens import read_tokens
 
@@ -27,8 +28,6 @@ LISTENER: Final = "listener"
 SERVERS: Final = "bootstrap.servers"
 KEYS: Final = {"bootstrap_server": SERVERS}
 """Keys that are not the name of their option."""
-OPTION_KEYS: Final = {"--listen": LISTENER, "--role": "role"}
-"""Keys of options that errors name."""
 MOST_MS: Final = 999_999_999
 LOOK_S: Final = 1.0
 
@@ -115,7 +114,8 @@ def explained(config: PluginConfig, key: str) -> Iterator[None]:
         raise config.error(key if parameter is None else key_of(parameter), error.message) from None
     except ConfigError as error:
         if error.path.startswith("--"):
-            raise config.error(OPTION_KEYS[error.path], error.problem) from None
+            (key,) = (key_of(each) for each in options.params if error.path in each.opts)
+            raise config.error(key, error.problem) from None
         raise config.error(key, f"{error.path}: {error.problem}") from None
 
 

@@ -17,8 +17,8 @@ from odradek.endpoints.log_lines import FORMATTERS, JsonFormatter, LibraryFilter
 from odradek.endpoints.tls_entrance import NoTlsLoop
 from odradek_console.engine.owners import read_owners
 from odradek_console.reading.programs import Programs
+from odradek_console.terminal.access_options import access_settings
 from odradek_console.terminal.console_options import (
-    access_settings,
     alarm_sender,
     console_options,
     fleet_limits,
@@ -82,8 +82,8 @@ def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) 
         click.ClickException: The address cannot be listened on, or the loop must not serve TLS.
     """
     access = behind.access.settings
-    if access.tokens is not None and settings.tls is None and not access.proxies.networks:
-        log.warning("tokens and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
+    if access.has_page and settings.tls is None and not access.proxies.networks:
+        log.warning("logins and pages are not encrypted: add --tls-certificate, or a proxy with TLS")
     try:
         server = WebServer(make_app(behind), settings, announce, behind.server)
     except OSError as error:

@@ -1,8 +1,7 @@
-"""The options of ``odradek console``: where it listens, who may look and act, and its bounds."""
+"""The options of ``odradek console``: where it listens, its bounds, tables and alarms."""
 
 from __future__ import annotations
 
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,12 +15,11 @@ from odradek_console.alarms.destinations import read_destinations
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.older_points import OlderPoints, TablesSettings
-from odradek_console.terminal.options import Command, milliseconds
+from odradek_console.terminal.access_options import PROVIDER, USERS, proxies
+from odradek_console.terminal.options import A_FILE, Command, duration, number
 from odradek_console.view import View
 from odradek_console.web.access_settings import AccessSettings
-from odradek_console.web.proxies import USER_HEADER, Network, Proxies
 from odradek_console.web.server_settings import ServerSettings
-from odradek_console.web.users import Role
 
 LIMITS: Final = FleetLimits()
 QUESTION: Final = TablesSettings(path=Path())
@@ -29,7 +27,6 @@ ACCESS: Final = AccessSettings()
 SENDER: Final = SenderSettings()
 SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
 MOST_PROGRAMS: Final = 50
-A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def listen(context: click.Context, parameter: click.Parameter, value: str) -> Address:
@@ -60,41 +57,6 @@ def addresses(context: click.Context, parameter: click.Parameter, values: tuple[
     return tuple(address(context, parameter, each) for each in values)
 
 
-def networks(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[Network, ...]:
-    """Read networks."""
-    try:
-        return tuple(ip_network(value) for value in values)
-    except ValueError as error:
-        raise click.BadParameter(f"expected an address or a network such as 10.0.0.0/8: {error}") from None
-
-
-def lowered(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Read names of hosts."""
-    return tuple(value.strip("[]").lower() for value in values)
-
-
-def number(name: str, default: int, text: str) -> Any:
-    """An option with a whole number of at least 1."""
-    return click.option(
-        name, type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=text
-    )
-
-
-def duration(name: str, default: str, text: str) -> Any:
-    """An option with a duration, in milliseconds."""
-    return click.option(
-        name,
-        name.removeprefix("--").replace("-", "_") + "_ms",
-        default=default,
-        show_default=True,
-        metavar="TIME",
-        callback=milliseconds,
-        help=text,
-    )
-
-
 LISTENING: Final = (
     click.option(
         "--listen",
@@ -112,48 +74,6 @@ LISTENING: Final = (
         type=A_FILE,
         metavar="FILE",
         help="Browsers need a certificate of one of these CAs.",
-    ),
-)
-USERS: Final = (
-    click.option(
-        "--tokens", type=A_FILE, metavar="FILE", help="TOML file of the tokens that users log in with."
-    ),
-    click.option(
-        "--trusted-proxy",
-        "trusted_proxies",
-        multiple=True,
-        metavar="NETWORK",
-        callback=networks,
-        help="A proxy that logs users in, by its address or network; may be repeated.",
-    ),
-    click.option(
-        "--user-header",
-        metavar="NAME",
-        default=USER_HEADER,
-        show_default=True,
-        help="Its header with the user.",
-    ),
-    click.option(
-        "--role-header",
-        metavar="NAME",
-        default="",
-        help="Its header with the roles; without it all are viewers.",
-    ),
-    click.option(
-        "--role",
-        type=click.Choice([each.value for each in Role]),
-        default=Role.VIEWER.value,
-        show_default=True,
-        help="What everybody on this machine may do, if there is no login.",
-    ),
-    click.option(
-        "--allowed-host",
-        "allowed_hosts",
-        multiple=True,
-        metavar="NAME",
-        callback=lowered,
-        help="A name that browsers reach the console by; may be repeated. Without a login only names of "
-        "loopback addresses are allowed.",
     ),
 )
 BOUNDS: Final = (
@@ -256,18 +176,9 @@ LOGS: Final = (
 
 def console_options(command: Command) -> Command:
     """Add the options."""
-    for option in reversed((*LISTENING, *USERS, *LOGS, *TABLES, *ALARMS, *BOUNDS)):
+    for option in reversed((*LISTENING, *USERS, *PROVIDER, *LOGS, *TABLES, *ALARMS, *BOUNDS)):
         command = option(command)
     return command
-
-
-def proxies(options: dict[str, Any]) -> Proxies:
-    """The trusted proxies."""
-    return Proxies(
-        networks=options["trusted_proxies"],
-        user_header=options["user_header"],
-        role_header=options["role_header"],
-    )
 
 
 def server_settings(options: dict[str, Any]) -> ServerSettings:
@@ -293,25 +204,6 @@ def server_settings(options: dict[str, Any]) -> ServerSettings:
         max_connections_per_ip=options["max_connections_per_ip"],
         proxies=proxies(options),
         max_header_bytes=options["max_header_bytes"],
-    )
-
-
-def access_settings(options: dict[str, Any]) -> AccessSettings:
-    """The users, their roles, and bounds."""
-    return AccessSettings(
-        tokens=options["tokens"],
-        proxies=proxies(options),
-        local_role=Role(options["role"]),
-        hosts=options["allowed_hosts"],
-        max_sessions=options["max_sessions"],
-        session_idle_s=options["session_idle_ms"] / 1000,
-        session_age_s=options["session_age_ms"] / 1000,
-        logins_per_minute=options["logins_per_minute"],
-        requests_per_second=options["requests_per_second"],
-        max_requests_per_user=options["max_requests_per_user"],
-        max_streams=options["max_streams"],
-        max_streams_per_user=options["max_streams_per_user"],
-        max_body_bytes=options["max_body_bytes"],
     )
 
 

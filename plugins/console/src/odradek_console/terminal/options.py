@@ -22,6 +22,7 @@ from odradek_console.engine.texts import printable
 from odradek_console.rows import ClientRow
 from odradek_console.view import TOPIC, View, ViewSettings
 
+A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
@@ -57,6 +58,26 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
     if found is None or not int(found[1]):
         raise click.BadParameter(f"expected a duration such as 30s, 15m or 12h, found {value!r}")
     return int(found[1]) * UNITS_MS[found[2]]
+
+
+def number(name: str, default: int, text: str) -> Any:
+    """An option with a whole number of at least 1."""
+    return click.option(
+        name, type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=text
+    )
+
+
+def duration(name: str, default: str, text: str) -> Any:
+    """An option with a duration, in milliseconds."""
+    return click.option(
+        name,
+        name.removeprefix("--").replace("-", "_") + "_ms",
+        default=default,
+        show_default=True,
+        metavar="TIME",
+        callback=milliseconds,
+        help=text,
+    )
 
 
 def bootstrap(context: click.Context, parameter: click.Parameter, value: str) -> str:

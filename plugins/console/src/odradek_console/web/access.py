@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 from starlette.datastructures import Headers
@@ -19,11 +18,15 @@ from odradek_console.json_form import JsonRow
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.audit import Audit
 from odradek_console.web.rate_limit import RateLimit
+from odradek_console.web.refusals import Refused, too_many
 from odradek_console.web.sessions import FormTokens, Session, Sessions
 from odradek_console.web.streams import Streams
 from odradek_console.web.tokens import LEAST_TOKEN, Token, TokenFile
 from odradek_console.web.turns import NoTurn, Turns
-from odradek_console.web.users import LOCAL, Role, User
+from odradek_console.web.users import LOCAL, Login, Role, User
+
+if TYPE_CHECKING:
+    from odradek_console.web.oidc import Provider
 
 CSRF_FIELD: Final = "csrf"
 CSRF_HEADER: Final = "X-CSRF-Token"
@@ -46,6 +49,8 @@ class AccessCounts(JsonRow):
 
     logins: int = 0
     refused_logins: int = 0
+    failed_logins: int = 0
+    """The provider did not answer."""
     limited_requests: int = 0
     crowded_requests: int = 0
     """Earlier ones of the same user took too long."""
@@ -63,27 +68,7 @@ class Caller:
     user: User
     form_key: str | None
     """The owner of its forms' tokens; None if no browser adds the login by itself."""
-    session: Session | None = None
-
-
-class Refused(Exception):
-    """A request is refused.
-
-    Args:
-        status: The HTTP status.
-        reason: What is wrong, and what to do.
-        headers: Headers of the answer.
-        wanted: The page to go to after a login.
-    """
-
-    def __init__(
-        self, status: int, reason: str, headers: dict[str, str] | None = None, wanted: str = "/"
-    ) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
-        self.headers = headers or {}
-        self.wanted = wanted
+    session: Session[Login] | None = None
 
 
 class Access:
@@ -95,7 +80,7 @@ class Access:
         now_s: A monotonic clock.
 
     Raises:
-        ConfigError: The settings are not safe at this address, or the file of tokens is not usable.
+        ConfigError: The settings are not safe at this address, or a login is not usable.
     """
 
     def __init__(
@@ -104,7 +89,8 @@ class Access:
         settings.check(address)
         self.settings = settings
         self.tokens = TokenFile(settings.tokens) if settings.tokens is not None else None
-        self.sessions = Sessions(
+        self.oidc = provider_of(settings, now_s)
+        self.sessions: Sessions[Login] = Sessions(
             settings.max_sessions, settings.session_idle_s, settings.session_age_s, now_s
         )
         self.forms = FormTokens(settings.session_age_s, now_s)
@@ -121,7 +107,12 @@ class Access:
 
     def figures(self) -> dict[str, int]:
         """The counts on the page of the host."""
-        now = {"streams": self.streams.count, "sessions": len(self.sessions.sessions)}
+        begun = len(self.oidc.begun.sessions) if self.oidc is not None else 0
+        now = {
+            "streams": self.streams.count,
+            "sessions": len(self.sessions.sessions),
+            "begun_logins": begun,
+        }
         refused = {"refused_streams": self.streams.refusals, "evicted_sessions": self.sessions.evicted}
         return now | refused | self.counts.to_json()
 
@@ -147,12 +138,20 @@ class Access:
             Refused: 421.
         """
         names = connection.headers.getlist("host")
-        found = HOST.fullmatch(names[0].lower()) if len(names) == 1 else None
+        self.check_name(names[0].lower() if len(names) == 1 else "")
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name, with or without a port, that is not the console's.
+
+        Raises:
+            Refused: 421.
+        """
+        found = HOST.fullmatch(name)
         if found is None or (self.hosts and found["name"].strip("[]") not in self.hosts):
             self.counts.refused_hosts += 1
-            shown = names[0][:100] if names else "no name"
             raise Refused(
-                421, f"this console is not reached as {shown!r}; --allowed-host NAME allows further names"
+                421,
+                f"this console is not reached as {name[:100]!r}; --allowed-host NAME allows further names",
             )
 
     def caller(self, connection: HTTPConnection) -> Caller | None:
@@ -191,22 +190,46 @@ class Access:
     def of_session(self, connection: HTTPConnection, address: str) -> Caller | None:
         """The user of the session that a cookie names; None if there is none."""
         session = self.session(connection)
-        token = (
-            self.tokens.current(session.token) if self.tokens is not None and session is not None else None
-        )
         if session is None:
             return None
-        if token is None:
+        login = self.current(session.held)
+        if login is None:
             self.sessions.close(session.id)
             return None
         if LIVE_HEADER not in connection.headers and connection.scope["path"] != EVENTS:
             self.sessions.touch(session)
-        user = User(token.name, token.role, address)
+        user = User(login.name, login.role, address)
         return Caller(user=user, form_key=f"session:{session.id}", session=session)
 
-    def session(self, connection: HTTPConnection) -> Session | None:
+    def current(self, login: Login) -> Login | None:
+        """A login as it is now; None if its token is no longer in the file."""
+        if isinstance(login, Token):
+            return self.tokens.current(login) if self.tokens is not None else None
+        return login
+
+    def session(self, connection: HTTPConnection) -> Session[Login] | None:
         """The session that a cookie names; None if there is none."""
         return self.sessions.find(connection.cookies.get(self.cookie(connection), ""))
+
+    def begin_session(self, login: Login, address: str, before: str, how: str = "") -> str:
+        """Begin a session, always a new one; return its id.
+
+        Args:
+            login: The user.
+            address: The address of the browser.
+            before: The id of the session that the browser had, which ends; empty without one.
+            how: How the user is known, for the audit log.
+
+        Raises:
+            Refused: 429, the user logs in too often.
+        """
+        user = User(login.name, login.role, address)
+        self.limit(f"user:{login.name}")
+        self.sessions.close(before)
+        session = self.sessions.open(login.name, login)
+        self.counts.logins += 1
+        self.audit.write(user, "login", "console", "allowed", how)
+        return session.id
 
     def is_logged_in(self, connection: HTTPConnection) -> bool:
         """Whether the user of a request that is still being answered, such as a stream, is logged in."""
@@ -215,11 +238,11 @@ class Access:
         except Refused:
             return False
 
-    def cookie(self, connection: HTTPConnection) -> str:
-        """The name of the cookie. Cookies of one machine are not told apart by ports, hence the port."""
+    def cookie(self, connection: HTTPConnection, what: str = "odradek") -> str:
+        """The name of a cookie. Cookies of one machine are not told apart by ports, hence the port."""
         found = HOST.fullmatch(connection.headers.get("host", "").lower())
         suffix = f"-{found['port']}" if found is not None and found["port"] else ""
-        return f"{'__Host-' if self.is_secure(connection) else ''}odradek{suffix}"
+        return f"{'__Host-' if self.is_secure(connection) else ''}{what}{suffix}"
 
     def login(self, text: str, address: str, act: str) -> Token:
         """The token that a user has sent. A right one passes however many wrong ones came from its address:
@@ -231,14 +254,18 @@ class Access:
         token = self.tokens.find(text) if self.tokens is not None else None
         if token is not None:
             return token
+        reason = "the token is wrong" if len(text) >= LEAST_TOKEN else TOO_SHORT
+        raise self.refuse_login(reason, address, act)
+
+    def refuse_login(self, reason: str, address: str, act: str = "login", name: str = "") -> Refused:
+        """Count a login that is refused; return the answer, which tells less if there are many."""
         wait_s = self.refused_logins.take(holder_of(address))
         if wait_s > 0:
             self.counts.limited_requests += 1
-            raise too_many("wrong tokens from this address", wait_s)
+            return too_many("wrong logins from this address", wait_s)
         self.counts.refused_logins += 1
-        reason = "the token is wrong" if len(text) >= LEAST_TOKEN else TOO_SHORT
-        self.audit.refused(User("", Role.VIEWER, address), act, "console", reason)
-        raise Refused(401, reason, {"WWW-Authenticate": "Bearer"})
+        self.audit.refused(User(name, Role.VIEWER, address), act, "console", reason)
+        return Refused(401, reason, {"WWW-Authenticate": "Bearer"})
 
     def check_rate(self, connection: HTTPConnection, caller: Caller | None) -> None:
         """Count a request of a user, or of an address without one.
@@ -246,7 +273,14 @@ class Access:
         Raises:
             Refused: 429.
         """
-        key = f"user:{caller.user.name}" if caller is not None else holder_of(self.address(connection))
+        self.limit(f"user:{caller.user.name}" if caller is not None else holder_of(self.address(connection)))
+
+    def limit(self, key: str) -> None:
+        """Count a request.
+
+        Raises:
+            Refused: 429.
+        """
         wait_s = self.requests.take(key)
         if wait_s > 0:
             self.counts.limited_requests += 1
@@ -280,11 +314,23 @@ class Access:
             self.counts.refused_forms += 1
             raise Refused(403, "this form was sent by a page of another site")
 
+    def forwarded_host(self, connection: HTTPConnection) -> str:
+        """The name of the console that a proxy has passed on; empty without one."""
+        return self.settings.proxies.forwarded(self.peer(connection), connection.headers, "x-forwarded-host")
+
+    def origin(self, connection: HTTPConnection) -> str:
+        """The console as its browser knows it, such as ``https://console.example``.
+
+        Raises:
+            Refused: 421, a proxy has passed on a name that is not the console's.
+        """
+        name = (self.forwarded_host(connection) or connection.headers.get("host", "")).lower()
+        self.check_name(name)
+        return f"{'https' if self.is_secure(connection) else 'http'}://{name}"
+
     def is_own(self, origin: str, connection: HTTPConnection) -> bool:
         """Whether an origin is the console, as its browser knows it."""
-        forwarded = self.settings.proxies.forwarded(
-            self.peer(connection), connection.headers, "x-forwarded-host"
-        )
+        forwarded = self.forwarded_host(connection)
         scheme, separator, place = origin.lower().partition("://")
         if not separator or scheme not in ("http", "https"):
             return False
@@ -305,15 +351,18 @@ class Access:
             raise Refused(403, "this form is too old, or not of this console: open its page again")
 
 
+def provider_of(settings: AccessSettings, now_s: Callable[[], float]) -> Provider | None:
+    """The OpenID provider; None without one. Only then its library is imported."""
+    if settings.oidc is None:
+        return None
+    from odradek_console.web.oidc import Provider
+
+    return Provider(settings.oidc, settings.max_sessions, now_s)
+
+
 def loopback_access() -> Access:
     """Everybody on this machine may look."""
     return Access(AccessSettings(), Address("127.0.0.1", 0))
-
-
-def too_many(what: str, wait_s: float) -> Refused:
-    """The refusal of something that comes too often."""
-    seconds = max(1, math.ceil(wait_s - 1e-6))
-    return Refused(429, f"too many {what}: wait {seconds} s", {"Retry-After": str(seconds)})
 
 
 def csrf_field(request: Request) -> Markup:

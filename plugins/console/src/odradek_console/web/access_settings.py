@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from odradek.endpoints import Address, parsed_ip
+from odradek.endpoints import Address
 from odradek.plugin import ConfigError
-from odradek_console.web.proxies import Proxies
+from odradek_console.web.oidc_settings import OidcSettings
+from odradek_console.web.proxies import Proxies, is_loopback
 from odradek_console.web.users import Role
 
 
@@ -22,6 +23,8 @@ class AccessSettings:
 
     tokens: Path | None = None
     """The file of tokens; None: nobody can log in with one."""
+    oidc: OidcSettings | None = None
+    """The provider where users log in; None: there is none."""
     proxies: Proxies = field(default_factory=Proxies)
     local_role: Role = Role.VIEWER
     """The role of everybody on a loopback address without a login."""
@@ -42,29 +45,31 @@ class AccessSettings:
     body_timeout_s: float = 30.0
 
     @property
+    def has_page(self) -> bool:
+        """Whether a person logs in at a page of the console."""
+        return self.tokens is not None or self.oidc is not None
+
+    @property
     def has_login(self) -> bool:
         """Whether there is a way to tell users apart."""
-        return self.tokens is not None or bool(self.proxies.networks)
+        return self.has_page or bool(self.proxies.networks)
 
     def check(self, address: Address) -> None:
         """Check that the console may listen on an address.
 
         Raises:
-            ConfigError: Strangers could reach it, and there is no login.
+            ConfigError: Strangers could reach it, and there is no login; or a login is not usable.
         """
+        if self.oidc is not None:
+            self.oidc.check()
         if self.has_login:
             if self.local_role is Role.OPERATOR:
-                problem = "expected no role for everybody where users log in (--tokens, --trusted-proxy)"
-                raise ConfigError("--role", problem)
+                logins = "--tokens, --oidc-issuer, --trusted-proxy"
+                raise ConfigError("--role", f"expected no role for everybody where users log in ({logins})")
         elif not is_loopback(address.host):
             problem = (
                 f"{address.host} can be reached from other machines, so users must log in: give a file of "
-                "tokens (--tokens) or trusted proxies (--trusted-proxy), or listen on 127.0.0.1"
+                "tokens (--tokens) or trusted proxies (--trusted-proxy), name an OpenID provider "
+                "(--oidc-issuer), or listen on 127.0.0.1"
             )
             raise ConfigError("--listen", problem)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    found = parsed_ip(host)
-    return found.is_loopback if found is not None else host.lower() == "localhost"

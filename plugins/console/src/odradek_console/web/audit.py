@@ -43,7 +43,7 @@ class Audit:
             act: Such as ``subscription.alter``.
             target: The name of what was changed.
             outcome: ``allowed``, ``denied`` or ``failed``.
-            why: The reason, if it was not allowed.
+            why: The reason, if it was not allowed; of a login, how the user is known.
         """
         fields: dict[str, Any] = {
             "user": user.name,
@@ -65,14 +65,14 @@ class Audit:
             raise
         self.write(user, act, target, ALLOWED)
 
-    def refused(self, user: User, act: str, target: str, why: str) -> None:
-        """Write a refusal, of each address only so many in a minute."""
+    def refused(self, user: User, act: str, target: str, why: str, outcome: str = DENIED) -> None:
+        """Write a refusal or a failure, of each address only so many in a minute."""
         if self.lines.take(holder_of(user.address)) > 0:
             self.unwritten += 1
             return
         unwritten, self.unwritten = self.unwritten, 0
         before = f" ({unwritten} more refusals before have no line)" if unwritten else ""
-        self.write(user, act, target, DENIED, why + before)
+        self.write(user, act, target, outcome, why + before)
 
 
 def shortened(text: str) -> str:

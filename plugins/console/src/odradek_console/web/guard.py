@@ -13,13 +13,18 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from odradek_console.web.access import EVENTS, Access, Caller, Refused
+from odradek_console.web.access import EVENTS, Access, Caller
+from odradek_console.web.refusals import Refused
 from odradek_console.web.turns import in_pieces
 from odradek_console.web.users import Role
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
+PROVIDER: Final = "/login/provider"
+"""Leads a browser to the OpenID provider."""
+BACK: Final = "/login/provider/back"
+"""Where the provider leads the browser then: the redirect URI."""
 HEALTH: Final = "/healthz"
 STATIC: Final = "/static/"
 API: Final = "/api/"
@@ -82,7 +87,7 @@ class Guard:
         caller = access.caller(request)
         self.check_rate(request, caller)
         request.state.caller = caller
-        is_public = path == LOGIN or path.startswith(STATIC)
+        is_public = path in (LOGIN, PROVIDER, BACK) or path.startswith(STATIC)
         if caller is None and not is_public:
             raise self.not_logged_in(request)
         if caller is not None:
@@ -112,12 +117,14 @@ class Guard:
 
     def not_logged_in(self, request: Request) -> Refused:
         """The answer to a request without a login: the login page for a person, a status for a program."""
-        if self.access.tokens is None:
+        if not self.access.settings.has_page:
             return Refused(401, "this console is reached through its proxy, which logs users in")
         if request.method in SAFE_METHODS and "text/html" in request.headers.get("accept", ""):
             query = request.scope["query_string"].decode("latin-1")
             path = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
             return Refused(303, "log in", wanted=own_path(path))
+        if self.access.tokens is None:
+            return Refused(401, "log in with a browser: this console has no tokens for programs")
         return Refused(401, "log in: send Authorization: Bearer TOKEN", {"WWW-Authenticate": "Bearer"})
 
     def check_role(self, request: Request, caller: Caller) -> None:
@@ -208,11 +215,18 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
+def again(path: str) -> Response:
+    """A page that leads to a path of the console. The browser sends strict cookies with that request: it
+    comes from the console, whoever has led the browser here.
+    """
+    return HTMLResponse(AGAIN.format(path), headers={"Vary": "Sec-Fetch-Site"})
+
+
 def answer(request: Request, refused: Refused) -> Response:
     """The answer to a request that is refused. It shows nothing of the console."""
     if refused.status == 303 and request.headers.get("sec-fetch-site") == "cross-site":
         # The browser keeps a strict cookie back when another site links here: our own page asks again.
-        return HTMLResponse(AGAIN.format(refused.wanted), headers={"Vary": "Sec-Fetch-Site"})
+        return again(refused.wanted)
     if refused.status == 303:
         return RedirectResponse(f"{LOGIN}?next={quote(refused.wanted, safe='')}", status_code=303)
     if request.scope["path"].startswith(API):

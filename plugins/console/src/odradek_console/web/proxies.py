@@ -78,3 +78,9 @@ def shown_ip(text: str) -> str:
     """An address as text."""
     found = parsed_ip(text)
     return text if found is None else str(found)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    found = parsed_ip(host)
+    return found.is_loopback if found is not None else host.lower() == "localhost"

@@ -72,7 +72,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
         "csrf": partial(csrf_field, request),
         "user": user,
         "may_act": user is not None and user.may_act,
-        "may_log_out": console.access.tokens is not None,
+        "may_log_out": console.access.settings.has_page,
         "reading": console.view.reading(),
         "now_ms": console.now_ms(),
     }

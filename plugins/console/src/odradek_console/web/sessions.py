@@ -1,4 +1,4 @@
-"""Logins that a browser remembers, and the tokens of its forms."""
+"""What a browser's cookie stands for, such as a login, and the tokens of its forms."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from odradek_console.web.tokens import Token
-
+Held = TypeVar("Held")
 ID_BYTES: Final = 32
 NONCE_BYTES: Final = 8
 TIME_BYTES: Final = 8
@@ -18,23 +17,25 @@ DIGEST_BYTES: Final = 32
 
 
 @dataclass(slots=True)
-class Session:
-    """A login."""
+class Session(Generic[Held]):
+    """What a cookie stands for."""
 
     id: str
-    token: Token
+    owner: str
+    """In whose share it is."""
+    held: Held
     since_s: float
     used_s: float
     """The last request of a person; a page that refreshes itself does not count."""
 
 
-class Sessions:
-    """All logins, bounded in number and age. Who has the most makes room with the one that idles for longest.
+class Sessions(Generic[Held]):
+    """All of a kind, bounded in number and age. The owner with the most makes room with its idlest one.
 
     Args:
         most: The number of sessions.
         idle_s: A session ends after this time without a request of a person.
-        age_s: A session ends this time after its login.
+        age_s: A session ends this time after its beginning.
         now_s: A monotonic clock.
     """
 
@@ -43,28 +44,30 @@ class Sessions:
         self.idle_s = idle_s
         self.age_s = age_s
         self.now_s = now_s
-        self.sessions: OrderedDict[str, Session] = OrderedDict()
+        self.sessions: OrderedDict[str, Session[Held]] = OrderedDict()
         """By id, the one that was used last at the end."""
         self.evicted = 0
         """Sessions that made room for others."""
 
-    def open(self, token: Token) -> Session:
-        """Begin a session."""
+    def open(self, owner: str, held: Held) -> Session[Held]:
+        """Begin a session. Those that have ended make room first."""
+        for session_id in list(self.sessions):
+            self.find(session_id)
         while len(self.sessions) >= self.most:
-            self.close(self.one_too_many(token.name))
+            self.close(self.one_too_many(owner))
             self.evicted += 1
         now_s = self.now_s()
-        session = Session(secrets.token_urlsafe(ID_BYTES), token, now_s, now_s)
+        session = Session(secrets.token_urlsafe(ID_BYTES), owner, held, now_s, now_s)
         self.sessions[session.id] = session
         return session
 
     def one_too_many(self, newest: str) -> str:
-        """The id of a session that makes room for one of a user. It is of the user with the most."""
-        counts = Counter([newest, *(each.token.name for each in self.sessions.values())])
-        (name, _), *_ = counts.most_common(1)
-        return next(each.id for each in self.sessions.values() if each.token.name == name)
+        """The id of a session that makes room for one of an owner. It is of the owner with the most."""
+        counts = Counter([newest, *(each.owner for each in self.sessions.values())])
+        (owner, _), *_ = counts.most_common(1)
+        return next(each.id for each in self.sessions.values() if each.owner == owner)
 
-    def find(self, session_id: str) -> Session | None:
+    def find(self, session_id: str) -> Session[Held] | None:
         """The session of an id; None if there is none, or if it has ended."""
         session = self.sessions.get(session_id)
         if session is None:
@@ -75,7 +78,7 @@ class Sessions:
             return None
         return session
 
-    def touch(self, session: Session) -> None:
+    def touch(self, session: Session[Held]) -> None:
         """A person has used a session."""
         session.used_s = self.now_s()
         self.sessions.move_to_end(session.id)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from odradek.endpoints import WatchedFiles
 from odradek.plugin import ConfigError
 from odradek_console.private_file import read_toml, warn_of_readers
-from odradek_console.web.users import LOCAL, Role, is_name
+from odradek_console.web.users import LOCAL, Login, Role, is_name
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +26,9 @@ KEYS: Final = frozenset({"name", "role", "sha256", "token"})
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class Token(Login):
     """A token, known by its digest."""
 
-    name: str
-    role: Role
     digest: bytes
 
 

@@ -26,6 +26,14 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """Whom a login has shown."""
+
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
 class User:
     """A user, and where the request came from."""
 

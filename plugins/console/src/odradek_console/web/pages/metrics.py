@@ -15,7 +15,7 @@ from starlette.routing import Route
 from odradek_console.web.console import Console, console_of
 
 PREFIX: Final = "odradek_console_"
-GAUGES: Final = frozenset({"alarms", "sessions", "streams", "waiting_messages"})
+GAUGES: Final = frozenset({"alarms", "begun_logins", "sessions", "streams", "waiting_messages"})
 """Counts of the page of the host that can fall."""
 
 

@@ -1,0 +1,197 @@
+"""The options of ``odradek console`` that say who may look and act."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import Any, Final
+
+import click
+
+from odradek.plugin import ConfigError
+from odradek_console.terminal.options import A_FILE, duration
+from odradek_console.web.access_settings import AccessSettings
+from odradek_console.web.oidc_settings import OidcSettings
+from odradek_console.web.proxies import USER_HEADER, Network, Proxies
+from odradek_console.web.users import Role
+
+OIDC: Final = OidcSettings(issuer="", client_id="")
+
+
+def networks(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Network, ...]:
+    """Read networks."""
+    try:
+        return tuple(ip_network(value) for value in values)
+    except ValueError as error:
+        raise click.BadParameter(f"expected an address or a network such as 10.0.0.0/8: {error}") from None
+
+
+def lowered(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Read names of hosts."""
+    return tuple(value.strip("[]").lower() for value in values)
+
+
+USERS: Final = (
+    click.option(
+        "--tokens", type=A_FILE, metavar="FILE", help="TOML file of the tokens that users log in with."
+    ),
+    click.option(
+        "--trusted-proxy",
+        "trusted_proxies",
+        multiple=True,
+        metavar="NETWORK",
+        callback=networks,
+        help="A proxy that logs users in, by its address or network; may be repeated.",
+    ),
+    click.option(
+        "--user-header",
+        metavar="NAME",
+        default=USER_HEADER,
+        show_default=True,
+        help="Its header with the user.",
+    ),
+    click.option(
+        "--role-header",
+        metavar="NAME",
+        default="",
+        help="Its header with the roles; without it all are viewers.",
+    ),
+    click.option(
+        "--role",
+        type=click.Choice([each.value for each in Role]),
+        default=Role.VIEWER.value,
+        show_default=True,
+        help="What everybody on this machine may do, if there is no login.",
+    ),
+    click.option(
+        "--allowed-host",
+        "allowed_hosts",
+        multiple=True,
+        metavar="NAME",
+        callback=lowered,
+        help="A name that browsers reach the console by; may be repeated. Without a login only names of "
+        "loopback addresses are allowed.",
+    ),
+)
+PROVIDER: Final = (
+    click.option(
+        "--oidc-issuer", default="", metavar="URL", help="OpenID provider where users log in, by its issuer."
+    ),
+    click.option(
+        "--oidc-client-id", default="", metavar="ID", help="The id of this console at the provider."
+    ),
+    click.option(
+        "--oidc-client-secret-file",
+        type=A_FILE,
+        metavar="FILE",
+        help="File with its secret; without one it is a public client, which PKCE protects.",
+    ),
+    click.option(
+        "--oidc-scope",
+        "oidc_scopes",
+        multiple=True,
+        metavar="NAME",
+        help="A scope to ask for beside openid and profile; may be repeated.",
+    ),
+    click.option(
+        "--oidc-label",
+        default="",
+        metavar="NAME",
+        help="The provider's name on the page for logging in; its host without one.",
+    ),
+    click.option(
+        "--oidc-name-claim",
+        default=OIDC.name_claim,
+        show_default=True,
+        metavar="CLAIM",
+        help="The claim with the name of a user.",
+    ),
+    click.option(
+        "--oidc-groups-claim",
+        default=OIDC.groups_claim,
+        show_default=True,
+        metavar="CLAIM",
+        help="The claim with the groups of a user.",
+    ),
+    click.option(
+        "--oidc-operator",
+        "oidc_operators",
+        multiple=True,
+        metavar="GROUP",
+        help="A group whose users are operators; may be repeated.",
+    ),
+    click.option(
+        "--oidc-viewer",
+        "oidc_viewers",
+        multiple=True,
+        metavar="GROUP",
+        help="A group whose users are viewers; may be repeated. '*' is every user of the provider.",
+    ),
+    click.option(
+        "--oidc-ca",
+        type=A_FILE,
+        metavar="FILE",
+        help="PEM file of the CA of the provider's certificate, if the system does not know it.",
+    ),
+    duration("--oidc-timeout", "10s", "Time of the provider to answer in each step of a login."),
+)
+
+
+def proxies(options: dict[str, Any]) -> Proxies:
+    """The trusted proxies."""
+    return Proxies(
+        networks=options["trusted_proxies"],
+        user_header=options["user_header"],
+        role_header=options["role_header"],
+    )
+
+
+def oidc_settings(options: dict[str, Any]) -> OidcSettings | None:
+    """The OpenID provider; None without one.
+
+    Raises:
+        ConfigError: There are further options of a provider, but no issuer.
+    """
+    found = OidcSettings(
+        issuer=options["oidc_issuer"],
+        client_id=options["oidc_client_id"],
+        secret=options["oidc_client_secret_file"],
+        scopes=options["oidc_scopes"],
+        label=options["oidc_label"],
+        name_claim=options["oidc_name_claim"],
+        groups_claim=options["oidc_groups_claim"],
+        operators=options["oidc_operators"],
+        viewers=options["oidc_viewers"],
+        ca=options["oidc_ca"],
+        timeout_s=options["oidc_timeout_ms"] / 1000,
+    )
+    if found.issuer:
+        return found
+    if found != OIDC:
+        raise ConfigError("--oidc-issuer", "expected the issuer, since there are other options of a provider")
+    return None
+
+
+def access_settings(options: dict[str, Any]) -> AccessSettings:
+    """The users, their roles, and bounds.
+
+    Raises:
+        ConfigError: There are options of an OpenID provider, but no issuer.
+    """
+    return AccessSettings(
+        tokens=options["tokens"],
+        oidc=oidc_settings(options),
+        proxies=proxies(options),
+        local_role=Role(options["role"]),
+        hosts=options["allowed_hosts"],
+        max_sessions=options["max_sessions"],
+        session_idle_s=options["session_idle_ms"] / 1000,
+        session_age_s=options["session_age_ms"] / 1000,
+        logins_per_minute=options["logins_per_minute"],
+        requests_per_second=options["requests_per_second"],
+        max_requests_per_user=options["max_requests_per_user"],
+        max_streams=options["max_streams"],
+        max_streams_per_user=options["max_streams_per_user"],
+        max_body_bytes=options["max_body_bytes"],
+    )
