@@ -34,10 +34,10 @@ def instance(number: int) -> str:
     return record_key(bytes([number]) * 16).decode()
 
 
-def asked(path: Path, begin_ms: int = BEGIN_MS, end_ms: int = BEGIN_MS + DAY_MS, **which: str) -> Older:
+def asked(path: Path | str, begin_ms: int = BEGIN_MS, end_ms: int = BEGIN_MS + DAY_MS, **which: str) -> Older:
     """The points of client 1 in the tables."""
     given = {"instance": instance(1)} | which
-    return OlderPoints(TablesSettings(path=path)).ask(Wanted(begin_ms=begin_ms, end_ms=end_ms, **given))
+    return OlderPoints(TablesSettings(path=str(path))).ask(Wanted(begin_ms=begin_ms, end_ms=end_ms, **given))
 
 
 def points(older: Older, metric: str = LATENCY) -> dict[Labels, list[tuple[float, float]]]:
@@ -69,6 +69,20 @@ def pushes(begin_s: int) -> Sequence[Told]:
         found.append(counted(told, 60.0, at_s - 600))
         found.append(gauge(Told(at_s, client=2, client_id="other"), 99.0))
     return [*found, found[-2]]
+
+
+def test_tables_in_a_store_are_read_like_local_ones(root: Path) -> None:
+    """Files of any URI are read through Arrow, those of a path by DuckDB itself."""
+    of_store, of_disk = asked(root.as_uri()), asked(root)
+
+    assert of_store == of_disk
+    assert of_disk.series
+
+
+def test_a_store_that_cannot_be_read_is_a_note(tmp_path: Path) -> None:
+    (note,) = asked(f"{tmp_path.as_uri()}/absent").notes
+
+    assert note.startswith(f"{tmp_path.as_uri()}/absent cannot be read: ")
 
 
 def test_gauges_by_time_and_labels(root: Path) -> None:
@@ -154,7 +168,7 @@ def test_a_file_that_is_gone_is_told(root: Path, tmp_path: Path) -> None:
     ],
 )
 def test_bounds_are_told(root: Path, bound: dict[str, Any], words: str) -> None:
-    tables = OlderPoints(TablesSettings(path=root, **bound))
+    tables = OlderPoints(TablesSettings(path=str(root), **bound))
 
     older = tables.ask(Wanted(instance=instance(1), begin_ms=BEGIN_MS, end_ms=BEGIN_MS + DAY_MS))
 
@@ -164,7 +178,7 @@ def test_bounds_are_told(root: Path, bound: dict[str, Any], words: str) -> None:
 
 def test_the_newest_files_are_read_first(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("odradek_console.reading.older_points.SLICE_FILES", 1)
-    tables = OlderPoints(TablesSettings(path=root, max_rows=1))
+    tables = OlderPoints(TablesSettings(path=str(root), max_rows=1))
 
     older = tables.ask(Wanted(instance=instance(1), begin_ms=BEGIN_MS, end_ms=BEGIN_MS + DAY_MS))
 
@@ -176,7 +190,7 @@ def test_an_answer_is_kept_for_a_minute(root: Path, tmp_path: Path) -> None:
     clock, wanted = [0.0], Wanted(instance=instance(1), begin_ms=BEGIN_MS, end_ms=BEGIN_MS + DAY_MS)
     copied = tmp_path / "copied"
     shutil.copytree(root, copied)
-    tables = OlderPoints(TablesSettings(path=copied), lambda: clock[0])
+    tables = OlderPoints(TablesSettings(path=str(copied)), lambda: clock[0])
 
     first = tables.ask(wanted)
     shutil.rmtree(copied)
@@ -234,7 +248,7 @@ def pages(root: Path) -> TestClient:
             instance=bytes([1]) * 16,
             principal="User:ANONYMOUS",
         )
-    tables = OlderPoints(TablesSettings(path=root))
+    tables = OlderPoints(TablesSettings(path=str(root)))
     console = make_console(view, no_cluster, "nowhere", tables=tables)
     console.now_ms = view.now_ms
     return page_client(make_app(console))
@@ -261,7 +275,7 @@ def test_the_page_of_a_client_goes_back_to_the_tables(pages: TestClient) -> None
 
 def test_the_page_tells_what_is_wrong_with_the_tables(pages: TestClient) -> None:
     console = pages.app.state.console  # type: ignore[attr-defined]
-    console.tables = OlderPoints(TablesSettings(path=Path("/nowhere")))
+    console.tables = OlderPoints(TablesSettings(path="/nowhere"))
 
     page = pages.get(f"/clients/{instance(1)}?window=24h")
 

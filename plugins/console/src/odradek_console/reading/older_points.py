@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from odradek.findings.client_metrics import client_metrics
@@ -38,7 +37,7 @@ WITH chosen AS (
         coalesce(time_unix_nano, src_offset) AS place, min(ts) AS taken,
         any_value(coalesce(value, CAST(value_int AS DOUBLE))) AS number,
         any_value(CASE WHEN kind = 2 AND coalesce(monotonic, true) THEN temporality ELSE 0 END) AS counts
-    FROM read_parquet([{files}], hive_partitioning = false, union_by_name = true)
+    FROM {files}
     WHERE {identity} AND ts >= $begin AND ts < $end
     GROUP BY ALL
 ), stepped AS (
@@ -54,9 +53,9 @@ FROM stepped GROUP BY name, attrs, bucket ORDER BY name, attrs, bucket
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablesSettings:
-    """The folder of the tables, and the bounds of one question."""
+    """The path or URI of the tables, and the bounds of one question."""
 
-    path: Path
+    path: str
     max_rows: int = 5_000_000
     """Points of one client."""
     max_bytes: int = 1 << 30
@@ -176,6 +175,8 @@ class OlderPoints:
         try:
             import duckdb
             from deltalake.exceptions import DeltaError
+
+            import odradek_tables  # noqa: F401
         except ImportError:
             return Older(notes=(f"{self.settings.path}: {LIBRARIES}",))
         reading = Reading(self.settings, wanted, self.now_s() + self.settings.timeout_s, self.now_s)
@@ -211,10 +212,13 @@ class Reading:
         """Read slices until all are read or a bound is reached."""
         import duckdb
 
+        from odradek_tables.duckdb_files import add_table
+        from odradek_tables.schemas import POINTS
+
         rows, size_bytes, back_to = 0, 0, None
         with duckdb.connect() as connection:
             connection.execute(SETTINGS)
-            for files in slices(self.files()):
+            for number, files in enumerate(slices(self.files())):
                 size_bytes += sum(each.size_bytes for each in files)
                 bound = self.bound(rows, size_bytes)
                 if bound:
@@ -223,7 +227,9 @@ class Reading:
                 timer = threading.Timer(self.end_s - self.now_s(), connection.interrupt)
                 timer.start()
                 try:
-                    rows += self.add(connection.execute(*self.query(files)).fetchall())
+                    name = f"slice_{number}"
+                    add_table(connection, self.settings.path, POINTS, [each.path for each in files], name)
+                    rows += self.add(connection.execute(*self.query(name)).fetchall())
                 except duckdb.InterruptException:
                     self.stop(f"{self.settings.timeout_s:g} s", back_to)
                     return
@@ -249,7 +255,8 @@ class Reading:
         import pyarrow as pa
         from deltalake import DeltaTable
 
-        actions = pa.table(DeltaTable(str(self.settings.path / TABLE)).get_add_actions(flatten=True))
+        place = f"{self.settings.path}/{TABLE}"
+        actions = pa.table(DeltaTable(place).get_add_actions(flatten=True))
         names = ["path", "size_bytes", "partition.date", "min.ts", "max.ts"]
         begin, end = self.wanted.times
         first_day, last_day = f"{begin - LATE:%Y-%m-%d}", f"{end + LATE:%Y-%m-%d}"
@@ -261,15 +268,13 @@ class Reading:
                 and (first is None or first < end)
                 and first_day <= str(row.get("partition.date", first_day)) <= last_day
             ):
-                found.append(File(first, last, row["size_bytes"], row["path"]))
+                found.append(File(first, last, row["size_bytes"], f"{place}/{row['path']}"))
         return sorted(found, key=lambda each: each.last or end, reverse=True)
 
-    def query(self, files: Sequence[File]) -> tuple[str, Mapping[str, object]]:
-        """The query of some files, and its values."""
+    def query(self, files: str) -> tuple[str, Mapping[str, object]]:
+        """The query of the view of some files, and its values."""
         identity, values = self.wanted.identity()
-        folder = self.settings.path / TABLE
-        paths = ", ".join("'" + str(folder / each.path).replace("'", "''") + "'" for each in files)
-        text = QUERY.format(files=paths, identity=identity, step_ms=self.wanted.step_ms)
+        text = QUERY.format(files=files, identity=identity, step_ms=self.wanted.step_ms)
         begin, end = self.wanted.times
         return text, values | {"begin": begin, "end": end}
 

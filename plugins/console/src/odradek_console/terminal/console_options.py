@@ -22,7 +22,7 @@ from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.server_settings import ServerSettings
 
 LIMITS: Final = FleetLimits()
-QUESTION: Final = TablesSettings(path=Path())
+QUESTION: Final = TablesSettings(path="")
 ACCESS: Final = AccessSettings()
 SENDER: Final = SenderSettings()
 SERVER: Final = ServerSettings(address=Address("127.0.0.1", 0))
@@ -114,9 +114,8 @@ BOUNDS: Final = (
 TABLES: Final = (
     click.option(
         "--tables",
-        type=click.Path(file_okay=False, path_type=Path),
         metavar="FOLDER",
-        help="Dataset of odradek-spark: plots of a client then go back 30 days.",
+        help="Path or URI of the dataset of odradek-spark: plots of a client then go back 30 days.",
     ),
     number("--tables-max-rows", QUESTION.max_rows, "Points of one client that a question reads there."),
     number("--tables-max-bytes", QUESTION.max_bytes, "Size of the files that a question reads there."),
