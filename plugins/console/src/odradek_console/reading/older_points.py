@@ -176,7 +176,7 @@ class OlderPoints:
             import duckdb
             from deltalake.exceptions import DeltaError
 
-            import odradek_tables  # noqa: F401
+            import odradek_tables.duckdb_files  # noqa: F401
         except ImportError:
             return Older(notes=(f"{self.settings.path}: {LIBRARIES}",))
         reading = Reading(self.settings, wanted, self.now_s() + self.settings.timeout_s, self.now_s)
