@@ -15,7 +15,7 @@ from support.reference_page import ROOT, page
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-PAGES = ("test-your-client", "test-what-clients-push", "test-outages-and-logins")
+PAGES = ("howto/test-your-client.md", "howto/test-what-clients-push.md", "howto/test-outages-and-logins.md")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -31,7 +31,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path, options: list[str], name: st
     pytest.importorskip("aiokafka")
     if options:
         pytest.importorskip("xdist")
-    text = "\n\n".join(BLOCK.findall(page(f"howto/{name}.md")))
+    text = "\n\n".join(BLOCK.findall(page(name)))
     (tmp_path / "test_page.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "host/src")}

@@ -1,4 +1,4 @@
-"""``howto/operate.md`` and ``handle-incidents.md``: their alerts, metrics and versions are those of the code."""
+"""``howto/operate.md`` and ``handle-incidents.md``: alerts, metrics and versions are those of the code."""
 
 from __future__ import annotations
 
