@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 from contrib.capture.ports import free_ports
@@ -102,9 +103,15 @@ def test_a_stuck_member_is_named_and_rings(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name).write_text(text, encoding="utf-8")
 
     def console_says(path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports['9642']}{path}", timeout=PATIENCE_S) as answer:
-            text: str = answer.read().decode()
-            return text
+        """The text of a page; empty as long as it is not there."""
+        try:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{ports['9642']}{path}", timeout=PATIENCE_S
+            ) as answer:
+                text: str = answer.read().decode()
+        except HTTPError:
+            return ""
+        return text
 
     with ExitStack() as running:
         cluster = ("node.id=1", "telemetry.durability=memory", f"data.dir={tmp_path / 'cluster'}")
