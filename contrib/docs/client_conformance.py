@@ -36,7 +36,7 @@ This page shows how clients implement KIP-714: their behavior, and the standard 
 ran twice, with a push interval of 2 s and a subscription to `org.apache.kafka.`. In the first run its pushes
 were refused once with every recoverable error, and it was closed in an orderly way. In the second run a push
 was refused with INVALID_RECORD. You can make such a report of your own client: [how to test a Kafka
-client](../howto/test-your-client.md#a-conformance-report).
+client](../howto/test-what-clients-push.md#a-conformance-report).
 """
 VERDICTS = """\
 The verdict is *ok*, *wrong*, or *unseen* if the situation did not occur or cannot be observed. Each client

@@ -304,16 +304,17 @@ def of_group(
     interval_s: int, alert_id: str, progress: Progress, for_s: float, question: str, summary: str, advice: str
 ) -> Alert:
     """A group whose lag a host or a gateway measures, whatever its clients are."""
-    found = f'odradek_group_progress{{progress="{progress}"}}'
+    found, topics = f'odradek_group_progress{{progress="{progress}"}}', "(cluster_name, group, topic)"
+    lag = f"max by {topics} (odradek_group_topic_lag_sum)"
     return Alert(
         id=alert_id,
         question=question,
         summary=f"The group {{{{ $labels.group }}}} {summary}",
-        expr=f"max by (cluster_name, group, topic) ({found}) == 1\n"
+        expr=f"{lag}\nand on {topics} max by {topics} ({found}) == 1\n"
         f"and on (cluster_name, group) max by (cluster_name, group) ({MEMBERS_OF_GROUP}) > 0"
         f"{unless_of_group(BY_ID['stalled'], interval_s)}",
         for_s=for_s,
-        shown=Shown("max by (group, topic) (odradek_group_topic_lag_sum)", "{record}"),
+        shown=Shown(lag, "{record}"),
         labels=("group", "topic"),
         by="group",
         condition=f"the group has members, and the last minute says: {progress}",
@@ -338,8 +339,7 @@ GROUPS: Final = (
         600,
         "Does a group read slower than its topic is written?",
         "reads {{ $labels.topic }} slower than it is written",
-        "Look whether its applications or its fetches are slow; if not, add members: as many as there are "
-        "partitions.",
+        "Look whether its applications or its fetches are slow; else add members, one a partition at most.",
     ),
 )
 

@@ -31,6 +31,8 @@ LABEL: Final = re.compile(r"\$labels\.(\w+)")
 FIRES, BELOW, TWO_LEVELS = "fires", "below", "two-levels"
 OVER, UNDER, TWICE = 1.02, 0.98, 0.97
 """Shares of the threshold that these clients have."""
+LAG: Final = 4_821
+"""Records that a group has not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def group(_: int, share: float, progress: str) -> Iterator[Series]:
     """A group with members, which moves so or catches up."""
     found = {"group": f"group-{share}", "topic": "orders"}
     yield constant("odradek_group_progress", 1, progress=progress if share > 1 else "catching up", **found)
+    yield constant("odradek_group_topic_lag_sum", LAG, **found)
     yield constant("odradek_group_members", 2, group=found["group"])
 
 
@@ -184,9 +187,11 @@ def alert_test(alert: Alert, interval_s: int) -> dict[str, Any]:
 
 
 def text_test(interval_s: int) -> dict[str, Any]:
-    """The texts of an alert, as people read them in a place that Prometheus knows."""
-    alert = next(each for each in alerts(interval_s) if each.id == "slow-commits")
+    """The texts of alerts, as people read them in a place that Prometheus knows."""
+    known_alerts = {each.id: each for each in alerts(interval_s)}
+    alert, of_group = known_alerts["slow-commits"], known_alerts["group-stalled"]
     own = {**dict.fromkeys(alert.labels, FIRES), **SOFTWARE}
+    stalled = {"group": f"group-{OVER}", "topic": "orders"}
     place = {"client_source_address": "10.1.2.3", "client_source_port": "5000"}
     given = [
         constant(COORDINATOR + "commit.latency.max", 6_200),
@@ -201,7 +206,7 @@ def text_test(interval_s: int) -> dict[str, Any]:
         "name": "texts",
         "interval": duration(interval_s),
         "external_labels": known,
-        "input_series": [notation(FIRES, each) for each in given],
+        "input_series": [notation(FIRES, each) for each in (*given, *group(interval_s, OVER, "stalled"))],
         "alert_rule_test": [
             {
                 "alertname": alert.name,
@@ -221,7 +226,26 @@ def text_test(interval_s: int) -> dict[str, Any]:
                         },
                     }
                 ],
-            }
+            },
+            {
+                "alertname": of_group.name,
+                "eval_time": duration(AT_STEP * interval_s),
+                "exp_alerts": [
+                    {
+                        "exp_labels": stalled
+                        | {"severity": "warning", "cause": "group", "cause_key": stalled["group"]},
+                        "exp_annotations": {
+                            "summary": f"The group {stalled['group']} has stopped reading orders: "
+                            f"4.821k records ({of_group.condition})",
+                            "description": of_group.advice,
+                            "next_step": "odradek groups --bootstrap-server kafka1:9092 --describe --members "
+                            f"--group {stalled['group']}",
+                            "runbook_url": "https://wiki/runbook#group-stalled",
+                            "console_url": f"https://console/groups/{stalled['group']}",
+                        },
+                    }
+                ],
+            },
         ],
     }
 

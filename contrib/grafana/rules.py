@@ -127,8 +127,9 @@ def page_of(alert: Alert) -> str:
     """The page of the console that shows who an alert is about."""
     if "client_instance_id" in alert.labels:
         return "/clients/{{ $labels.client_instance_id }}"
-    if GROUP in alert.labels:
-        return f"/groups/{{{{ $labels.{GROUP} }}}}"
+    for label in (GROUP, "group"):
+        if label in alert.labels:
+            return f"/groups/{{{{ $labels.{label} }}}}"
     return "/nodes/{{ $labels.node_id }}" if alert.by == "node_id" else "/"
 
 

@@ -12,6 +12,7 @@ import yaml
 from support.reference_page import ROOT
 
 HOWTO = ROOT / "host/docs/howto/forward-otlp.md"
+TOTALS = ROOT / "host/docs/howto/totals-over-otlp.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FORWARDER = re.compile(
     r"^\[plugins\.(otlp|kafka|spark)\]|--set plugins\.(otlp|kafka|spark|census)\.", re.MULTILINE
@@ -60,7 +61,7 @@ def test_the_collector_of_the_howto_is_the_shipped_one() -> None:
 def test_the_files_for_prometheus_are_the_shipped_ones(language: str, start: str, shipped: str) -> None:
     text = (ROOT / "contrib/prometheus" / shipped).read_text(encoding="utf-8")
 
-    assert text in [block for block in blocks(HOWTO, language) if block.startswith(start)]
+    assert text in [block for block in blocks(TOTALS, language) if block.startswith(start)]
 
 
 def test_the_flags_of_prometheus_are_the_same_everywhere() -> None:
@@ -69,7 +70,7 @@ def test_the_flags_of_prometheus_are_the_same_everywhere() -> None:
 
     texts = {
         path.name: path.read_text(encoding="utf-8")
-        for path in (HOWTO, folder / "README.md", folder / "otlp.yml")
+        for path in (TOTALS, folder / "README.md", folder / "otlp.yml")
     }
 
     assert [name for name, text in texts.items() if flags not in text] == []

@@ -25,6 +25,10 @@ QUESTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         "host/docs/howto/measure-lag.md",
         ("odradek lag --bootstrap-server",),
     ),
+    "How do I see the slowest consumer of my cluster, and an alarm, without a change of a client?": (
+        "host/docs/tutorial/your-cluster.md",
+        ("odradek lag --bootstrap-server", "odradek console", "KafkaClientGroupStalled"),
+    ),
     "How do I get it into Prometheus, by scrapes or by remote write?": (
         "host/docs/howto/prometheus.md",
         ("Scrape or remote write?", "12 %", "0.8 %"),

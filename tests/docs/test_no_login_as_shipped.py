@@ -34,7 +34,7 @@ HOLE: Final = re.compile(r"[<$%{].*|\.{3}|[^a-z]*|\S*/\S*|tokens?\.?")
 
 
 ALLOWED: Final = {
-    "host/docs/howto/test-your-client.md": {"alice-secret", "carol-secret"},
+    "host/docs/howto/test-outages-and-logins.md": {"alice-secret", "carol-secret"},
 }
 """Users of a host that a test starts on the loopback interface, and that ends with it."""
 

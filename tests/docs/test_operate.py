@@ -1,4 +1,4 @@
-"""``howto/operate.md``: its alerts, metrics and versions are those of the code."""
+"""``howto/operate.md`` and ``handle-incidents.md``: alerts, metrics and versions are those of the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from odradek.metadata.schema import SCHEMA_VERSION, refusal
 from support.metric_rows import declared
 from support.reference_page import ROOT, page
 
-TEXT = page("howto/operate.md")
+TEXT = page("howto/operate.md") + page("howto/handle-incidents.md")
 (GROUP,) = yaml.safe_load((ROOT / "contrib/prometheus/alerts.yml").read_text(encoding="utf-8"))["groups"]
 
 

@@ -1,4 +1,4 @@
-"""The commands of ``howto/use-the-console.md`` do what the page says."""
+"""The commands of ``howto/use-the-console.md`` and ``share-the-console.md`` do what the pages say."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 if "console" not in installed_commands():
     pytest.skip("odradek-console is not installed", allow_module_level=True)
 
-SECTIONS: Final = sections("howto/use-the-console.md")
+SECTIONS: Final = sections("howto/use-the-console.md") | sections("howto/share-the-console.md")
 BROKER, PORT = "localhost:9092", "9642"
 PATIENCE_S: Final = 60
 PROGRAM: Final = f'odradek() {{ {shlex.quote(sys.executable)} -m odradek "$@"; }}'

@@ -136,9 +136,7 @@ class PageFollower:
 
     def here(self, text: str) -> str:
         """The text with the ports of this reader."""
-        for port, own in self.ports.items():
-            text = text.replace(port, own)
-        return text
+        return re.sub("|".join(self.ports), lambda port: self.ports[port[0]], text)
 
     def run(self, command: str) -> None:
         """Run a command, and again for a while if it fails: it may wait for the host's work.

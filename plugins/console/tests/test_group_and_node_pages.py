@@ -135,3 +135,11 @@ def test_pages_lead_to_grafana(view: View) -> None:
         in client
     )
     assert "https://grafana.example/d/odradek-groups?var-group=billing" in pages.get("/groups/billing").text
+
+
+def test_the_first_page_without_a_client_leads_to_groups(pages: TestClient) -> None:
+    console = make_console(View(no_cluster, now_ms=lambda: ms(185)), no_cluster, "localhost:9092")
+    nobody = '<a href="/groups">Groups</a> tells who is behind'
+
+    assert nobody in page_client(make_app(console)).get("/").text
+    assert nobody not in pages.get("/").text

@@ -61,7 +61,7 @@ def test_the_page_lists_all_recordings_with_versions_and_sizes() -> None:
         sizes = [f"{min(each)} to {max(each)}" for each in (sent, opened)]
         return [" ".join(pushes[0].software), str(len(pushes)), *sizes]
 
-    written = rows(page("howto/test-your-client.md").partition("## Pushes without clients")[2])
+    written = rows(page("reference/testing.md").partition("### Recordings")[2])
     recordings = {name: row(recorded(name)) for name in recorded_clients()}
     recordings |= {name: row(recorded_otlp(name)) for name in otlp_senders()}
 
