@@ -71,8 +71,8 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*, "
-            "ssl.*",
+            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.* "
+            "and ssl.*",
         ),
         click.option(
             "--bootstrap-server",
