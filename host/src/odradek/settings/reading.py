@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -31,7 +31,10 @@ def read_settings(kind: Callable[..., T], table: PluginConfig, within: Section |
 
     Raises:
         ConfigError: A value is wrong, or two values contradict each other.
+        TypeError: ``kind`` is no dataclass.
     """
+    if not is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} is no dataclass; write @dataclass(frozen=True) above it")
     values: dict[str, Any] = {}
     for name, each in declared(kind).items():
         key = within.prefix + each.name if within else each.name
