@@ -293,7 +293,7 @@ NAMES = "expected a name of lower case letters, digits, _ and -, at most 50 char
         ("{'A b': Forwarder()}", f" returned the name 'A b'; {NAMES}"),
         ("{'a.b': Forwarder()}", f" returned the name 'a.b'; {NAMES}"),
         ("{7: Forwarder()}", f" returned the name 7; {NAMES}"),
-        ("[Forwarder()]", "returned list, expected Forwarder or Mapping"),
+        ("[Forwarder()]", "returned list, expected Forwarder or Mapping: it lacks start, deliver, close ("),
     ],
 )
 def test_several_forwarders_are_a_mapping_of_names(install: Install, offer: str, told: str) -> None:

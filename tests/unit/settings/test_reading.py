@@ -172,5 +172,5 @@ def test_settings_are_a_dataclass() -> None:
 
 
 def test_the_default_of_a_choice_is_one_of_its_values() -> None:
-    with pytest.raises(ValueError, match=r"color: the default 'red' is none of \['r', 'g'\]"):
+    with pytest.raises(ValueError, match=r"color: the default 'red' is none of \['r', 'g'\], the values"):
         setting("color", Choice({"red": "r", "green": "g"}), "red", "A choice.")
