@@ -14,11 +14,11 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
+from odradek.hosting.plugin_loop import plugin_loop
 from odradek.hosting.record_labels import labels_of
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
-from odradek.process.limits import new_loop
 from odradek.process.payload_workers import WorkerFailed
 from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.record_source import Outcome, RecordSource
@@ -203,7 +203,7 @@ class SourceRunner:
     def start(self) -> None:
         """Start the thread without waiting for the plugin."""
         intake = HostIntake(self.entrance, asyncio.get_running_loop(), self.opened)
-        self.loop = new_loop()
+        self.loop = plugin_loop(self.stats.name)
         self.task = self.loop.create_task(self.keep_running(intake))
         name = f"odradek-source-{self.entrance.name}"
         self.thread = Thread(target=self.live, args=(self.loop, self.task), name=name, daemon=True)
@@ -244,7 +244,6 @@ class SourceRunner:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
         finally:
-            loop.set_exception_handler(lambda loop, context: None)  # for tasks that were abandoned
             loop.close()
 
     async def keep_running(self, intake: HostIntake) -> None:
