@@ -58,6 +58,7 @@ class HostIntake:
 
     async def store(self, records: Sequence[TelemetryRecord]) -> Receipt:
         """Check and label the records here, and store them on the host's loop, piece by piece."""
+        check_records(records)
         receipt, has_room = Receipt(), True
         waiting: list[tuple[list[TelemetryRecord], asyncio.Future[list[Outcome | None]]]] = []
         untried: list[TelemetryRecord] = []
@@ -214,7 +215,7 @@ class SourceRunner:
         try:
             return self.source.lag()
         except Exception as error:  # noqa: BLE001  plugins' code
-            self.stats.fail(error, self.clock.monotonic_ms())
+            self.stats.fail(error, self.clock.monotonic_ms(), self.source.lag)
             return None
 
     def stop(self, timeout_s: float) -> None:
@@ -256,7 +257,7 @@ class SourceRunner:
                 return
             if now_ms - started_ms >= STEADY_MS:
                 self.backoff_s = self.first_backoff_s
-            self.stats.fail(error, now_ms)
+            self.stats.fail(error, now_ms, self.source.run)
             self.opened.set()
             await asyncio.sleep(self.backoff_s)
             self.backoff_s = min(2 * self.backoff_s, BACKOFF_MAX_S)
@@ -271,7 +272,20 @@ class SourceRunner:
             return error
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  plugins' code
             return error
-        return RuntimeError("run returned")
+        return RuntimeError("run has returned; expected to store records until it is cancelled")
+
+
+def check_records(records: object) -> None:
+    """Check what a source stores.
+
+    Raises:
+        TypeError: They are no records.
+    """
+    if not isinstance(records, Sequence) or isinstance(records, str | bytes):
+        raise TypeError(f"store got {type(records).__name__}, expected a sequence of TelemetryRecord")
+    for each in records:
+        if not isinstance(each, TelemetryRecord):
+            raise TypeError(f"store got {type(each).__name__} among its records, expected TelemetryRecord")
 
 
 def pieces(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:
