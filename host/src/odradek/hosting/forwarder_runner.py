@@ -25,6 +25,7 @@ from odradek.hosting.forwarder_calls import ForwarderCalls, monotonic_ms
 from odradek.hosting.log_feed import AGAIN_S, LogFeed
 from odradek.hosting.plugin_loop import plugin_loop
 from odradek.hosting.record_labels import RecordLabels
+from odradek.hosting.watched_call import place_of_thread
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Forwarder, Reject, TelemetryRecord
 from odradek.plugin.source import Refused
@@ -146,9 +147,8 @@ class ForwarderRunner:
             self.thread.join(timeout_s)
             if self.thread.is_alive():
                 extra = {"plugin": self.name}
-                log.error(
-                    "plugin %s did not stop in %g s, abandoning its thread", self.name, timeout_s, extra=extra
-                )
+                told = "plugin %s did not stop in %g s, abandoning its thread%s"
+                log.error(told, self.name, timeout_s, place_of_thread(self.thread.ident or 0), extra=extra)
         self.give_up("stopped")
 
     def stats(self) -> ForwarderStats:

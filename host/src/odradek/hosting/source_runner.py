@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from odradek.hosting.plugin_loop import plugin_loop
 from odradek.hosting.record_labels import labels_of
+from odradek.hosting.watched_call import place_of_thread
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
@@ -228,12 +229,8 @@ class SourceRunner:
         self.thread.join(timeout_s)
         if self.thread.is_alive():
             name = self.stats.name
-            log.error(
-                "plugin %s did not stop in %g s, abandoning its thread",
-                name,
-                timeout_s,
-                extra={"plugin": name},
-            )
+            told = "plugin %s did not stop in %g s, abandoning its thread%s"
+            log.error(told, name, timeout_s, place_of_thread(self.thread.ident or 0), extra={"plugin": name})
 
     # on the source's thread
 

@@ -46,7 +46,7 @@ def innermost_frame(frames: Frames, called: bool = False) -> tuple[FrameType, in
         module = str(frame.f_globals.get("__name__", ""))
         outermost = module.partition(".")[0]
         if module.startswith(CALLERS):
-            called, package, found = True, "", None
+            called, package = True, ""  # a plugin may call the host, or wait in a library's frame
         elif called and not package and outermost not in BETWEEN:
             package = outermost
         if package and outermost == package:
