@@ -11,7 +11,7 @@ import pytest
 
 from support.reference_page import ROOT, blocks
 
-pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(600)]
 
 
 def python(page: str) -> list[str]:
@@ -68,7 +68,7 @@ def test_plugins_of_the_pages_are_typed(tmp_path: Path) -> None:
 
 
 def test_a_wrong_type_is_found(tmp_path: Path) -> None:
-    source = declared()["odradek_cmdb.py"].replace("timeout_ms: int =", "timeout_ms: str =")
+    source = declared()["odradek_cmdb.py"].replace("timeout_ms: int = read", "timeout_ms: str = read")
     (tmp_path / "odradek_cmdb.py").write_text(source, encoding="utf-8")
 
     found = checked(tmp_path, ["odradek_cmdb.py"])

@@ -27,7 +27,8 @@ def died(name: str, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -
     if error is None:
         return
     task = context.get("task") or context.get("future")
-    what = f"task {task.get_coro().__qualname__}" if isinstance(task, asyncio.Task) else "callback"
+    coroutine: Any = task.get_coro() if isinstance(task, asyncio.Task) else None
+    what = "callback" if coroutine is None else f"task {getattr(coroutine, '__qualname__', coroutine)}"
     log.error(
         "plugin %s: its %s died: %s%s; what it did is not done until the next start",
         name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -33,7 +33,7 @@ def read_settings(kind: Callable[..., T], table: PluginConfig, within: Section |
         ConfigError: A value is wrong, or two values contradict each other.
         TypeError: ``kind`` is no dataclass.
     """
-    if not is_dataclass(kind):
+    if not hasattr(kind, "__dataclass_fields__"):
         raise TypeError(f"{kind.__name__} is no dataclass; write @dataclass(frozen=True) above it")
     values: dict[str, Any] = {}
     for name, each in declared(kind).items():

@@ -41,7 +41,7 @@ def option_of(key: str) -> Decorator:
     """The option of a key of ``[plugins.spark]``, with its bounds, its default and its sentence."""
     each = KEYS[key]
     name, text = f"--{key.replace('.', '-')}", each.documentation.replace("`", "")
-    kind: click.ParamType | None = None
+    kind: Any = None
     if isinstance(each.kind, Whole):
         kind = click.IntRange(each.kind.least, each.kind.bound)
     elif each.kind is FILE:
