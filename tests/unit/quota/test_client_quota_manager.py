@@ -293,17 +293,14 @@ def place(function: Callable[..., object]) -> str:
 def test_a_wrong_answer_is_told_with_its_method(
     answer: Any, tags: str, limit: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for ask, told, method in (
-        (GuardedCallback.quota_metric_tags, tags, Broken.quota_metric_tags),
-        (GuardedCallback.quota_limit, limit, Broken.quota_limit),
-    ):
+    arguments: dict[str, tuple[Any, ...]] = {"quota_metric_tags": ("u", "c"), "quota_limit": ({},)}
+    for name, told in (("quota_metric_tags", tags), ("quota_limit", limit)):
         caplog.clear()
-        guarded: Any = GuardedCallback("tenants", Broken(answer), MockClock())
-        ask(guarded, PRODUCE, *(("u", "c") if method is Broken.quota_metric_tags else ({},)))
+        getattr(GuardedCallback("tenants", Broken(answer), MockClock()), name)(PRODUCE, *arguments[name])
 
         messages = [record.getMessage() for record in caplog.records]
         assert len(messages) == bool(told)
-        assert all(told in each and place(method) in each for each in messages)
+        assert all(told in each and place(getattr(Broken, name)) in each for each in messages)
 
 
 class Blocking(Broken):
