@@ -124,7 +124,7 @@ def test_a_deliver_that_does_not_do_as_agreed_is_told(
     runner.start()
     for _ in range(2):
         runner.offer(telemetry_record(b"a"))
-        wait_until(lambda: told in caplog.messages, caplog.messages)
+        wait_until(lambda: told in caplog.messages, "the line")
         wait_until(lambda: act is waiting or not runner.stats().in_flight, runner.stats)
     runner.stop(5.0)
 
