@@ -77,8 +77,8 @@ def lowered(context: click.Context, parameter: click.Parameter, values: tuple[st
 
 def number(name: str, default: int, unit: str, text: str) -> Any:
     """An option with a whole number of at least 1."""
-    kind = click.IntRange(min=1)
-    return click.option(name, type=kind, default=default, show_default=True, metavar=unit.upper(), help=text)
+    kind, metavar = click.IntRange(min=1), unit.upper()
+    return click.option(name, type=kind, default=default, show_default=True, metavar=metavar, help=text)
 
 
 def duration(name: str, default: str, text: str) -> Any:
@@ -168,9 +168,7 @@ BOUNDS: Final = (
         "Logins at once; of the user with the most, the one that was idle for longest is ended.",
     ),
     duration(
-        "--session-idle",
-        "2h",
-        "A login ends after this time without a click; a page that refreshes itself does not count.",
+        "--session-idle", "2h", "A login ends after this time without a click; refreshed pages do not count."
     ),
     duration("--session-age", "12h", "A login, and a form, ends after this time."),
     number(
