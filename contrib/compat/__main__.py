@@ -1,125 +1,106 @@
-"""Runs a suite of another project against a host, and compares what fails with what is known to.
+"""Runs a suite of another project against a host of the test kit, and compares its failures with known ones.
 
     python -m contrib.compat franz-go                                     # from the repository's root
     python -m contrib.compat franz-go --bootstrap-server localhost:9092   # against another broker
 
-It needs Go, which fetches the suite from its registry. The exit status is 1 if a test fails that
-``suites.toml`` does not name.
+It needs the suite's language, which fetches the suite from its registry. The exit status is 1 if a test fails
+that ``suites.toml`` does not name.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final
 
-SUITES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("suites.toml").read_text(encoding="utf-8"))
-RESULT = re.compile(r"^--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
-READY = re.compile(r"listeners=PLAINTEXT://([^\s,]+)")
+from contrib.compat.results import READERS, Outcome, reason
+from contrib.compat.sources import FETCHERS
 
+import odradek.testing
 
-class Outcome(NamedTuple):
-    """The result of a suite."""
-
-    passed: int
-    skipped: int
-    failed: list[str]
-    """Names, sorted."""
-    printed: str
-
-    def unknown(self, known: dict[str, str]) -> list[str]:
-        """The failures that nobody has explained."""
-        return [name for name in self.failed if name not in known]
+SUITES: Final[dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("suites.toml").read_text(encoding="utf-8")
+)
+DEFAULTS: Final = SUITES.pop("defaults")
+TOOLS: Final = {"go": "go", "python": sys.executable, "rust": "cargo"}
+"""The program of each language."""
+SHOWN_LINES: Final = 60
 
 
-def outcome(printed: str) -> Outcome:
-    """Read the output of ``go test -v``; a test without a result, such as after a panic, counts as failed."""
-    results = {name: result for result, name in RESULT.findall(printed)}
-    begun = {name for name in re.findall(r"^=== RUN +(\S+)$", printed, re.MULTILINE) if "/" not in name}
-    failed = {name for name, result in results.items() if result == "FAIL"} | (begun - results.keys())
-    counts = Counter(results.values())
-    return Outcome(counts["PASS"], counts["SKIP"], sorted(failed), printed)
-
-
-def compiled(suite: dict[str, Any], folder: Path) -> tuple[Path, Path]:
-    """Fetch and compile a suite; return the program, and the folder in which it runs.
-
-    Raises:
-        subprocess.CalledProcessError: It cannot be fetched or compiled.
-    """
-    command = ["go", "mod", "download", "-json", f"{suite['module']}@{suite['version']}"]
-    (folder / "go.mod").write_text("module compat\n")
-    found = json.loads(subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout)
-    source = shutil.copytree(found["Dir"], folder / "source")
-    for path in [source, *source.rglob("*")]:
-        path.chmod(path.stat().st_mode | 0o200)  # the registry's copy can only be read
-    program = folder / "suite"
-    subprocess.run(["go", "test", "-c", "-o", program, suite["package"]], cwd=source, check=True)
-    return program, source / suite["package"]
+def places(address: str, further: Mapping[str, str]) -> dict[str, str]:
+    """The words that texts of a suite may have in braces."""
+    host, _, port = address.rpartition(":")
+    return {"address": address, "host": host, "port": port, **further}
 
 
 @contextmanager
-def host(folder: Path) -> Iterator[str]:
-    """Run a host; yield its address."""
-    data, listener = f"data.dir={folder / 'data'}", "listeners=PLAINTEXT://127.0.0.1:0"
-    command = [sys.executable, "-m", "odradek", "serve", "--set", data, "--set", listener]
-    command += ["--log-level", "warning"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        ready = READY.search(process.stdout.readline())
-        try:
-            if ready is None:
-                raise RuntimeError("the host does not start; the reason is above")
-            yield ready[1]
-        finally:
-            process.terminate()
+def broker(suite: Mapping[str, Any], given: str | None) -> Iterator[dict[str, str]]:
+    """Run a host, unless there is a broker; yield the words of its addresses."""
+    if given is not None:
+        yield places(given, {})
+        return
+    settings, users = dict(suite["host"]), suite["users"]
+    with odradek.testing.host(**settings) as host:
+        for name, password in users.items():
+            host.user(name, password)
+        listeners = {f"{each.name.lower()}_port": str(each.port) for each in host.config.listeners}
+        yield places(host.bootstrap, listeners)
 
 
-def run(suite: dict[str, Any], address: str, folder: Path, pattern: str) -> Outcome:
+def run(suite: Mapping[str, Any], words: Mapping[str, str], folder: Path, pattern: str | None) -> Outcome:
     """Run a suite against a broker."""
-    program, place = compiled(suite, folder)
-    environ = os.environ | suite["environment"] | {"KGO_SEEDS": address}
-    limit_s = suite["seconds"]
-    command = [str(program), "-test.v", "-test.run", pattern, "-test.timeout", f"{limit_s}s"]
+    words = {**words, "folder": str(folder)}
+    try:
+        replaced = {old: new.format_map(words) for old, new in suite["replaced"].items()}
+        environment = {name: text.format_map(words) for name, text in suite["environment"].items()}
+    except KeyError as error:
+        sys.exit(f"the suite needs a host of ours: it asks for {error} of the broker")
+    prepared = FETCHERS[suite["language"]](suite, folder, replaced)
+    command = [*prepared.command, *([prepared.pattern, pattern] if pattern else [])]
     done = subprocess.run(
-        command, cwd=place, env=environ, capture_output=True, text=True, check=False, timeout=limit_s + 60
+        command,
+        cwd=prepared.place,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=suite["seconds"] + 60,
     )
-    return outcome(done.stdout + done.stderr)
+    return READERS[suite["language"]](done.stdout + done.stderr)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run a suite of another project against a host.")
     parser.add_argument("suite", choices=sorted(SUITES))
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT", help="another broker than a new host")
-    parser.add_argument("--run", default=".", metavar="PATTERN", help="which tests, as of go test -run")
+    parser.add_argument("--run", metavar="PATTERN", help="which tests, as of go test -run or pytest -k")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="keep what the suite prints")
     given = parser.parse_args()
-    suite = SUITES[given.suite]
-    if shutil.which("go") is None:
-        sys.exit("the suite is a Go program: install Go")
-    with tempfile.TemporaryDirectory(prefix="odradek-compat-") as name:
-        folder = Path(name)
-        if given.bootstrap_server:
-            found = run(suite, given.bootstrap_server, folder, given.run)
-        else:
-            with host(folder) as address:
-                found = run(suite, address, folder, given.run)
+    suite = DEFAULTS | SUITES[given.suite]
+    tool = TOOLS[suite["language"]]
+    if shutil.which(tool) is None:
+        sys.exit(f"the suite needs {tool}: install it")
+    with (
+        tempfile.TemporaryDirectory(prefix="odradek-compat-") as name,
+        broker(suite, given.bootstrap_server) as words,
+    ):
+        found = run(suite, words, Path(name), given.run)
+    if given.output is not None:
+        given.output.write_text(found.printed, encoding="utf-8")
     print(f"{given.suite} {suite['version']}: {found.passed} passed, {found.skipped} skipped")
     for test in found.failed:
-        print(f"{test} failed: {suite['known'].get(test, 'not known')}")
+        print(f"{test} failed: {reason(test, suite['known']) or 'not known'}")
     if unknown := found.unknown(suite["known"]):
         lines = [line for line in found.printed.splitlines() if any(test in line for test in unknown)]
-        print("\n".join(found.printed.splitlines()[-40:] if not lines else lines[-40:]), file=sys.stderr)
+        print("\n".join((lines or found.printed.splitlines())[-SHOWN_LINES:]), file=sys.stderr)
     sys.exit(bool(unknown) or not found.passed)
 
 

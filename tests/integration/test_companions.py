@@ -156,6 +156,26 @@ def test_a_bug_in_its_command_is_told_with_its_traceback_and_tried_again(
     assert whys == ["companion: its command() raised KeyError: 'team'"] * 2
 
 
+def test_a_command_that_is_one_text_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class OneText(Program):
+        def command(self, bootstrap_servers: str) -> Sequence[str]:
+            return "sleep 60"
+
+    runner = CompanionRunner("beside", OneText("", tmp_path / "starts"), SystemClock(), backoff_s=0.01)
+
+    async def scenario() -> None:
+        runner.start([("PLAINTEXT", "here:1")])
+        while not runner.stats.failed:
+            await asyncio.sleep(0.01)
+        await runner.stop(1.0)
+
+    asyncio.run(asyncio.wait_for(scenario(), TIME_LIMIT_S))
+
+    told = "command returned 'sleep 60', expected a list of texts: the program and its arguments"
+    place = f"({__file__}:{OneText.command.__code__.co_firstlineno})"
+    assert any(told in message and place in message for message in caplog.messages)
+
+
 def test_it_is_restarted_when_it_ends(tmp_path: Path) -> None:
     program = Program(ENDS, tmp_path / "starts")
     runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from contrib.compat.__main__ import SUITES
+from contrib.compat.__main__ import SUITES, TOOLS
 
 from support.reference_page import ROOT
 
@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.timeout(1_800)]
 
 @pytest.mark.parametrize("suite", sorted(SUITES))
 def test_a_suite_passes(suite: str) -> None:
-    if shutil.which("go") is None:
-        pytest.skip("the suite is a Go program, and there is no Go")
+    tool = TOOLS[SUITES[suite]["language"]]
+    if shutil.which(tool) is None:
+        pytest.skip(f"there is no {tool}")
 
     done = subprocess.run(
         [sys.executable, "-m", "contrib.compat", suite], cwd=ROOT, capture_output=True, text=True, check=False

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contrib.compat.__main__ import SUITES, outcome
+from contrib.compat.__main__ import SUITES
+from contrib.compat.results import of_cargo, of_go, of_pytest, reason
 
-PRINTED = """=== RUN   TestA
+GO = """=== RUN   TestA
 --- PASS: TestA (0.00s)
 === RUN   TestB
 === RUN   TestB/sticky
@@ -15,17 +16,56 @@ PRINTED = """=== RUN   TestA
 === RUN   TestD
 panic: test timed out
 """
+PYTEST = """=========================== short test summary info ============================
+PASSED tests/test_a.py::test_one
+PASSED tests/test_a.py::test_two[3-x y]
+SKIPPED [2] tests/test_a.py:7: needs GSSAPI
+XFAIL tests/test_a.py::test_old - upstream
+FAILED tests/test_a.py::TestB::test_three - AssertionError: assert 1 == 2
+PASSED tests/test_b.py::test_four
+ERROR tests/test_b.py::test_four - OSError: left
+ERROR tests/test_c.py
+==== 1 failed, 3 passed, 2 skipped, 1 xfailed, 2 errors in 1.00s ====
+"""
+CARGO = """running 3 tests
+test test_plain ... ok
+test test_sasl ... FAILED
+test test_socks ... ignored
+"""
 
 
 def test_a_test_without_a_result_has_failed() -> None:
-    found = outcome(PRINTED)
+    found = of_go(GO)
 
     assert (found.passed, found.skipped, found.failed) == (1, 1, ["TestB", "TestD"])
 
 
+def test_a_test_of_pytest_that_leaves_something_has_failed() -> None:
+    found = of_pytest(PYTEST)
+
+    assert (found.passed, found.skipped) == (2, 3)
+    assert found.failed == [
+        "tests/test_a.py::TestB::test_three",
+        "tests/test_b.py::test_four",
+        "tests/test_c.py",
+    ]
+
+
+def test_tests_of_cargo_are_read() -> None:
+    found = of_cargo(CARGO)
+
+    assert (found.passed, found.skipped, found.failed) == (1, 1, ["test_sasl"])
+
+
 def test_a_failure_that_is_not_known_is_told() -> None:
-    assert outcome(PRINTED).unknown({"TestB": "it wants another topic"}) == ["TestD"]
+    assert of_go(GO).unknown({"TestB": "it wants another topic"}) == ["TestD"]
+    assert of_pytest(PYTEST).unknown({"tests/test_[ac].py*": "it wants Docker"}) == [
+        "tests/test_b.py::test_four"
+    ]
+    assert reason("TestB", {"TestA": "one", "Test?": "several"}) == "several"
 
 
 def test_each_known_failure_has_a_reason() -> None:
-    assert [name for suite in SUITES.values() for name, why in suite["known"].items() if not why] == []
+    assert [
+        name for suite in SUITES.values() for name, why in suite.get("known", {}).items() if not why
+    ] == []

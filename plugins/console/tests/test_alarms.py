@@ -17,7 +17,7 @@ from odradek_console.alarms.alarms import Alarms, Message
 from odradek_console.alarms.destinations import Destination, destination, masked, read_destinations
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.causes import causes_of, told
-from odradek_console.companion import options
+from odradek_console.console_settings import options
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow, TroubleRow
 from odradek_console.view import View

@@ -10,7 +10,8 @@ import pytest
 
 import odradek_console
 from odradek.plugin import Companion, ConfigError, PluginConfig
-from odradek_console.companion import ConsoleProcess, options
+from odradek_console.companion import ConsoleProcess
+from odradek_console.console_settings import OPTIONS, key_of, options
 from support.reference_page import rows, sections
 
 pytestmark = pytest.mark.ci
@@ -113,25 +114,32 @@ def test_a_wrong_value_names_its_key(values: dict[str, object], key: str, proble
     assert raised.value.path == f"plugins.console.{key}"
 
 
-def test_every_option_and_every_key_is_in_the_docs() -> None:
+def test_a_wrong_value_is_told_with_its_bounds() -> None:
+    with pytest.raises(ConfigError) as raised:
+        configured({"listener": LISTENER, "retain.ms": 0})
+
+    assert (
+        str(raised.value) == "plugins.console.retain.ms: expected a whole number from 1 to 999999999, found 0"
+    )
+
+
+def test_every_key_is_read_and_its_option_is_on_the_page() -> None:
     config = PluginConfig("plugins.console", {"topic": "other"})
     odradek_console.odradek_companion(config)
-    cells = list(rows(sections("../../plugins/console/README.md")["Options"]).values())[1:]
+    section = sections("../../plugins/console/README.md")["Options"]
+    named = {key for key in rows(section) if key != "key"}
+    pairs = dict(re.findall(r"`([a-z.]+)` is\s`(--[a-z-]+)", section))
+    plain = {key: f"--{key.removesuffix('.ms').replace('.', '-')}" for key in named}
 
-    names, keys = (re.findall(r"[a-z-][a-z.-]+", " ".join(row[column] for row in cells)) for column in (0, 1))
-
-    assert set(names) == {name for parameter in options.params for name in parameter.opts}
-    assert set(keys) == config.known
+    assert named == config.known
+    assert {key_of(each): each.opts[-1] for each in OPTIONS} == plain | pairs
 
 
-def test_every_default_in_the_docs_is_the_one() -> None:
-    cells = list(rows(sections("../../plugins/console/README.md")["Options"]).values())[1:]
-    written = {row[0].strip("`").removeprefix("--").replace("-", "_"): row[2].strip("`") for row in cells}
+def test_the_times_of_the_page_are_those_of_the_options() -> None:
+    table = rows(sections("../../plugins/console/README.md")["Options"])
 
-    defaults = {
-        max(parameter.opts, key=len).removeprefix("--").replace("-", "_"): str(parameter.default)
-        for parameter in options.params
-        if isinstance(parameter.default, str | int) and parameter.default != ""
-    }
-    assert defaults
-    assert {name: written[name] for name in defaults} == defaults
+    assert [table[key][:4] for key in ("history.ms", "session.idle.ms", "tables.timeout.ms")] == [
+        ["`history.ms`", "integer, 1 to 999999999", "`43200000`", "ms"],
+        ["`session.idle.ms`", "integer, 1 to 999999999", "`7200000`", "ms"],
+        ["`tables.timeout.ms`", "integer, 1 to 999999999", "`10000`", "ms"],
+    ]

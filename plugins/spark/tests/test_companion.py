@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +11,10 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 import odradek_spark
 from odradek.plugin import Companion, ConfigError, PluginConfig
+from odradek.settings.setting import walk
 from odradek_spark.companion import Pipeline
 from odradek_spark.ingest.status import NOTHING, Totals, batches_since, last_batch, version
+from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.dataset import Dataset
 from odradek_tables.schemas import PUSHES
 from support.reference_page import rows, sections
@@ -22,7 +23,8 @@ NOBODY = "127.0.0.1:1"
 
 
 def configured(**values: object) -> Companion | None:
-    config = PluginConfig("plugins.spark", {name.replace("_", "."): value for name, value in values.items()})
+    keys = {name.replace("_", "."): value for name, value in values.items()}
+    config = PluginConfig("plugins.spark", keys)
     companion: Companion | None = odradek_spark.odradek_companion(config)
     config.finish()
     return companion
@@ -86,14 +88,12 @@ def test_it_can_read_another_cluster() -> None:
 def test_a_key_and_its_option_have_the_same_name() -> None:
     from odradek_spark.cli.main import spark
 
-    page = Path(__file__).parents[3] / "host/docs/reference/spark.md"
-    table = page.read_text().partition("| key | type | default | unit | meaning |")[2].partition("\n\n")[0]
-    keys = re.findall(r"^\| `([\w.]+?)(?:\.<table>)?` ", table, re.MULTILINE)
+    keys = [each.name for _, each in walk(PipelineSettings) if not each.name.startswith("retention.days.")]
     kafkas = {"bootstrap.servers": "--bootstrap-server"}  # Kafka's tools shorten the name of the key
 
     options = {name for option in spark.commands["run"].params for name in option.opts}
 
-    assert len(keys) >= 18
+    assert len(keys) >= 17
     assert [key for key in keys if kafkas.get(key, "--" + key.replace(".", "-")) not in options] == []
 
 
@@ -183,14 +183,23 @@ def test_a_missing_topic_has_no_lag(tmp_path: Path) -> None:
     assert str(status["lag"]).startswith("unknown: topic nope: ")
 
 
-def test_every_key_is_in_the_docs() -> None:
-    config = PluginConfig("plugins.spark", {})
-    odradek_spark.odradek_companion(config)
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("topic.interval.ms", 2**31, "expected a whole number from 1 to 2147483647, found 2147483648"),
+        ("trigger.interval.ms", 99, "expected a whole number from 100 to 9223372036854775807, found 99"),
+        ("retention.days.points", -1, "expected a whole number from 0 to 2147483647, found -1"),
+        ("topic.format", "json", "expected one of odradek, otlp_proto, otlp_json, found 'json'"),
+        ("rollup.fleet.labels", ["team"], "expected a list of client_id, group_id, found 'team'"),
+        ("rollup.client.metrics", [], "expected one or more of texts, found ''"),
+        ("rules.file", "/none", "expected a file, found '/none'"),
+    ],
+)
+def test_a_wrong_value_names_its_key_and_bounds(key: str, value: object, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        configured(**{"dataset": "/data", key: value})
 
-    written = {name for name in rows(sections("reference/spark.md")["Keys of the host"]) if name != "key"}
-
-    known = {key for key in config.known if not key.startswith("retention.days.")}
-    assert written == known | {"retention.days.<table>"}
+    assert str(caught.value) == f"plugins.spark.{key}: {told}"
 
 
 def test_every_command_is_in_the_docs() -> None:

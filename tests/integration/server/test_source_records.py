@@ -7,11 +7,14 @@ from collections.abc import Callable
 from threading import Event
 from typing import Any, Final
 
-from odradek.hosting.source_runner import HostIntake
+import pytest
+
+from odradek.hosting.source_runner import HostIntake, SourceRunner
 from odradek.otlp import Sender, delimited, otlp_records
-from odradek.plugin import Receipt, TelemetryRecord
+from odradek.plugin import Intake, Receipt, TelemetryRecord
 from odradek.process.payload_workers import WorkerFailed
 from odradek.telemetry.record_source import RecordSource
+from odradek.waiting.clock import SystemClock
 from odradek.waiting.deferred import offload_inline
 from support.broker import make_broker
 
@@ -85,6 +88,54 @@ def test_a_record_above_the_limit_of_pushes_is_refused_without_a_worker() -> Non
     receipt = host.store([large])
 
     assert ([each.record for each in receipt.refused], host.offloaded) == ([large], [])
+
+
+def test_what_is_no_record_is_told() -> None:
+    wrong: Any = b"x"
+
+    with pytest.raises(TypeError, match="store got bytes, expected a sequence of TelemetryRecord"):
+        Host().store(wrong)
+    with pytest.raises(TypeError, match="store got bytes among its records, expected TelemetryRecord"):
+        Host().store([*records_of(FEW_POINTS), wrong])
+
+
+class Ending:
+    """A source whose call ends by itself."""
+
+    async def run(self, intake: Intake) -> None: ...
+
+    def lag(self) -> int | None:
+        return None
+
+
+class Storing(Ending):
+    async def run(self, intake: Intake) -> None:
+        wrong: Any = [b"x"]
+        await intake.store(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (Ending(), "run has returned; expected to store records until it is cancelled"),
+        (Storing(), "store got bytes among its records, expected TelemetryRecord"),
+    ],
+)
+def test_a_source_that_ends_is_told_with_its_place(
+    source: Ending, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        runner = SourceRunner(source, Host().entrance, SystemClock())
+        runner.start()
+        while not runner.stats.failed:
+            await asyncio.sleep(0.001)
+        await asyncio.to_thread(runner.stop, 5.0)
+
+    asyncio.run(scenario())
+
+    (message,) = caplog.messages
+    assert told in message
+    assert f"({__file__}:{type(source).run.__code__.co_firstlineno}" in message
 
 
 def test_records_are_left_to_their_sender_if_the_workers_are_busy() -> None:

@@ -135,9 +135,18 @@ def test_the_plugin_that_is_named_decides() -> None:
 
 
 @pytest.mark.parametrize(
-    "answers", [RuntimeError("down"), None, [Decision(True)], [True, True], [Decision(True), None]]
+    ("answers", "told"),
+    [
+        (RuntimeError("down"), "RuntimeError: down"),
+        (None, "authorize returned None, expected 2 decisions"),
+        ([Decision(True)], "authorize returned 1 decisions, expected 2"),
+        ([True, True], "authorize returned True, expected a Decision"),
+        ([Decision(True), None], "authorize returned None, expected a Decision"),
+    ],
 )
-def test_a_plugin_that_fails_allows_nothing(answers: Any) -> None:
+def test_a_plugin_that_fails_allows_nothing(
+    answers: Any, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
     guarded = GuardedAuthorizer("rules", Answering(answers, answers), [], MockClock())
 
     decisions = guarded.authorize(CONTEXT, ACTIONS)
@@ -145,6 +154,9 @@ def test_a_plugin_that_fails_allows_nothing(answers: Any) -> None:
 
     assert [*decisions, any_topic] == [FAILED] * 3
     assert guarded.stats.failed == 2
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert told in message
+    assert f"({__file__}:" in message
 
 
 def test_super_users_do_not_need_the_plugin() -> None:

@@ -279,13 +279,32 @@ def test_a_plugin_may_offer_several_forwarders_by_name(install: Install) -> None
     assert list(named(plugins, "carry").forwarders) == ["carry.a", "carry.b-2"]
 
 
-@pytest.mark.parametrize("offer", ["{'a': 7}", "{'A b': Forwarder()}", "{'a.b': Forwarder()}"])
-def test_several_forwarders_are_a_mapping_of_names(install: Install, offer: str) -> None:
-    install("carry", FORWARDING.replace("return Forwarder()", f"return {offer}"))
-    manager = load_plugins()
+NAMES = "expected a name of lower case letters, digits, _ and -, at most 50 characters"
 
-    with pytest.raises(ConfigError, match="expected name: Forwarder"):
-        activate(manager, {})
+
+@pytest.mark.parametrize(
+    ("offer", "told"),
+    [
+        ("{'a': 7}", ", as 'a', returned int, expected Forwarder: it lacks start, deliver, close"),
+        (
+            "{'a': Forwarder}",
+            "returned the class Forwarder; return an instance of it, Forwarder(...)",
+        ),
+        ("{'A b': Forwarder()}", f" returned the name 'A b'; {NAMES}"),
+        ("{'a.b': Forwarder()}", f" returned the name 'a.b'; {NAMES}"),
+        ("{7: Forwarder()}", f" returned the name 7; {NAMES}"),
+        ("[Forwarder()]", "returned list, expected Forwarder or Mapping: it lacks start, deliver, close ("),
+    ],
+)
+def test_several_forwarders_are_a_mapping_of_names(install: Install, offer: str, told: str) -> None:
+    file = install("carry", FORWARDING.replace("return Forwarder()", f"return {offer}"))
+
+    with pytest.raises(ConfigError) as caught:
+        activate(load_plugins(), {})
+
+    assert str(caught.value).startswith("plugins.carry: odradek_forwarder")
+    assert told in str(caught.value)
+    assert f"({file}:" in str(caught.value)
 
 
 def test_queue_keys_are_unknown_to_a_plugin_without_a_forwarder(install: Install) -> None:

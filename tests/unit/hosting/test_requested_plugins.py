@@ -76,6 +76,11 @@ class Misspelled:
     def odradek_enrich(self, config: object) -> None: ...
 
 
+class WithoutSelf:
+    @hookimpl
+    def odradek_enricher(config): ...  # type: ignore[no-untyped-def]  # noqa: N805
+
+
 class Asking:
     @hookimpl
     def odradek_enricher(self, table: object) -> None: ...
@@ -185,7 +190,8 @@ def test_a_module_is_a_plugin() -> None:
         ("\0", "null bytes"),
         (
             IN_A_CLASS + IN_A_CLASS.replace("Paint", "Other"),
-            "the classes PaintPlugin and OtherPlugin have hooks; keep them in one, or write functions",
+            "the classes PaintPlugin and OtherPlugin have hooks ({file}:15); keep them in one, or write "
+            "functions",
         ),
     ],
 )
@@ -195,7 +201,7 @@ def test_a_file_that_is_no_plugin_is_told_in_a_line(file: Path, source: str, tol
     found = refused(file)
 
     assert found.startswith(f"{file}: ")
-    assert told in found
+    assert told.format(file=file) in found
 
 
 def test_a_path_that_is_no_file_is_told(tmp_path: Path) -> None:
@@ -215,8 +221,11 @@ def test_a_path_that_is_no_file_is_told(tmp_path: Path) -> None:
     ("plugins", "told"),
     [
         ([Teams], "plugins.teams: Teams() raised TypeError: Teams.__init__() missing 1"),
-        ([Teams], "'path'; let it need no arguments, or give an object of it"),
-        ([Breaking], "plugins.breaking: Breaking() raised LookupError: no file"),
+        ([Teams], f"'path' ({__file__}:"),
+        ([Teams], "; let it need no arguments, or give an object of it"),
+        ([Breaking], f"plugins.breaking: Breaking() raised LookupError: no file ({__file__}:"),
+        ([WithoutSelf], "takes no self"),
+        ([WithoutSelf], "; expected def odradek_enricher(self, config)"),
         ([Newer], "needs version 2 of the interface, but odradek 0.1.0"),
         ([Odd], "ODRADEK_API_VERSION is 'new', expected a whole number from 1"),
         ([Unmarked], "without @hookimpl"),

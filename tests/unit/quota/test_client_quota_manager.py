@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -263,6 +264,45 @@ def test_a_failing_callback_limits_no_client_and_is_named(
     assert [record.__dict__["plugin"] for record in caplog.records] == ["tenants"]
 
 
+def place(function: Callable[..., object]) -> str:
+    """The place of a definition in this file, as messages have it."""
+    return f"({__file__}:{function.__code__.co_firstlineno})"
+
+
+@pytest.mark.parametrize(
+    ("answer", "tags", "limit"),
+    [
+        (None, "quota_metric_tags returned None, expected a mapping of strings", ""),
+        (
+            {1: 2},
+            "quota_metric_tags returned {1: 2}, expected a mapping of strings",
+            "quota_limit returned {1: 2}",
+        ),
+        (
+            "1000",
+            "quota_metric_tags returned '1000'",
+            "quota_limit returned '1000', expected a finite number",
+        ),
+        (
+            -1.0,
+            "quota_metric_tags returned -1.0",
+            "quota_limit returned -1.0, expected a finite number of at least 0",
+        ),
+    ],
+)
+def test_a_wrong_answer_is_told_with_its_method(
+    answer: Any, tags: str, limit: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    arguments: dict[str, tuple[Any, ...]] = {"quota_metric_tags": ("u", "c"), "quota_limit": ({},)}
+    for name, told in (("quota_metric_tags", tags), ("quota_limit", limit)):
+        caplog.clear()
+        getattr(GuardedCallback("tenants", Broken(answer), MockClock()), name)(PRODUCE, *arguments[name])
+
+        messages = [record.getMessage() for record in caplog.records]
+        assert len(messages) == bool(told)
+        assert all(told in each and place(getattr(Broken, name)) in each for each in messages)
+
+
 class Blocking(Broken):
     """A callback that takes its time."""
 
@@ -283,4 +323,5 @@ def test_a_slow_callback_is_counted_and_named(caplog: pytest.LogCaptureFixture) 
 
     assert limit == 1.0
     assert (guarded.stats.exported, guarded.stats.slow) == (1, 1)
-    assert "plugin tenants blocked the event loop for 6 ms in odradek_quota_callback" in caplog.text
+    told = f"blocked the event loop for 6 ms in odradek_quota_callback {place(Broken.quota_limit)}; no client"
+    assert told in caplog.text

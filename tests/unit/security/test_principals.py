@@ -58,10 +58,14 @@ def test_a_client_with_a_certificate() -> None:
 @pytest.mark.parametrize(
     "answer", [KeyError("x"), None, "", "alice", ":alice", "User:", 7, "User:" + "x" * 21]
 )
-def test_a_builder_that_fails_refuses_the_client(answer: Any) -> None:
+def test_a_builder_that_fails_refuses_the_client(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
     principals = built(Answering(answer))
 
     with pytest.raises(SaslFailure):
         principals.of_user(make_connection(), "PLAIN", "alice")
     assert principals.of_peer(make_connection(), None) is None
     assert principals.stats.failed == 2
+    (message,) = [record.getMessage() for record in caplog.records]
+    if not isinstance(answer, Exception):
+        assert f"principal returned {answer!r}, expected a principal such as User:alice" in message
+    assert f"({__file__}:" in message

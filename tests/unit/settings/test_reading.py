@@ -158,6 +158,19 @@ def test_without_a_file_what_differs_from_its_default_was_given() -> None:
     assert [(key, each.text) for key, each in values.items() if each.given] == [("waits.ms", "5")]
 
 
+def test_a_kind_is_no_class() -> None:
+    with pytest.raises(TypeError, match=r"waits: the kind is the class Duration; write Duration\(\.\.\.\)"):
+        setting("waits", Duration, 5, "A time.")  # type: ignore[arg-type]
+
+
+def test_settings_are_a_dataclass() -> None:
+    class Plain:
+        waits: int = setting("waits", Duration(), 5, "A time.")
+
+    with pytest.raises(TypeError, match="Plain is no dataclass; write @dataclass"):
+        read_settings(Plain, PluginConfig("plugins.x", {}))
+
+
 def test_the_default_of_a_choice_is_one_of_its_values() -> None:
-    with pytest.raises(ValueError, match=r"color: the default 'red' is none of \['r', 'g'\]"):
+    with pytest.raises(ValueError, match=r"color: the default 'red' is none of \['r', 'g'\], the values"):
         setting("color", Choice({"red": "r", "green": "g"}), "red", "A choice.")

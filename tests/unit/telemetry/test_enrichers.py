@@ -197,7 +197,8 @@ def test_slow_enricher_is_counted_and_named(caplog: pytest.LogCaptureFixture) ->
     broker.push(told)
 
     assert [stats.slow for stats in broker.enrichers.stats()] == [1]
-    assert "plugin slow blocked the event loop for 6 ms in labels" in caplog.text
+    place = f"({__file__}:{Labeling.labels.__code__.co_firstlineno})"
+    assert f"plugin slow blocked the event loop for 6 ms in labels {place}; no client" in caplog.text
 
 
 def test_without_labels_the_payload_is_unchanged() -> None:

@@ -274,8 +274,21 @@ def test_labels_that_come_later_are_checked_too() -> None:
 
 @pytest.mark.parametrize("ttl_ms", [0, -1, 1.5, "10s"])
 def test_a_time_that_is_none_stops_the_start(ttl_ms: Any) -> None:
-    with pytest.raises(ConfigError, match=f"plugins.cmdb: ttl_ms is {ttl_ms!r}, expected a number"):
+    with pytest.raises(
+        ConfigError, match=f"plugins.cmdb: ttl_ms is {ttl_ms!r}, expected a .* \\({__file__}:"
+    ):
         Client(Cmdb(ttl_ms))
+
+
+def test_a_function_that_was_not_called_is_told() -> None:
+    async def ask() -> dict[str, str]:
+        return {}
+
+    question: Any = ask
+    with pytest.raises(TypeError, match=r"Later got the function ask; call it, Later\(ask\(\.\.\.\)\)"):
+        Later(question)
+    with pytest.raises(TypeError, match=r"Later got 7, expected an awaitable or nothing"):
+        Later(7)  # type: ignore[arg-type]
 
 
 def test_a_use_invalidate_that_raises_stops_the_start() -> None:

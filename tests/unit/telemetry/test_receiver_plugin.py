@@ -219,8 +219,8 @@ def test_slow_calls_are_logged_by_plugin_and_hook_once_a_minute(
         export(plugin)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "plugin blocking blocked the event loop for 10012 ms in export_metrics; "
-        "no client was served meanwhile"
+        "plugin blocking blocked the event loop for 10012 ms in export_metrics "
+        f"({__file__}:{Acting.export_metrics.__code__.co_firstlineno}); no client was served meanwhile"
     ] * 3
     assert [(vars(record)["slow"], vars(record)["unlogged"]) for record in caplog.records] == [
         (1, 0),

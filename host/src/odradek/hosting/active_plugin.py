@@ -13,6 +13,7 @@ from odradek.hosting.offers import CLIENT_TELEMETRY, COMPANION, FORWARDER, QUOTA
 from odradek.hosting.plugin_manager import HostPluginManager, InstalledPlugin, missing_keys
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.places import place_of_definition
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
 from odradek.settings.kinds import Flag
 from odradek.settings.reading import read_settings
@@ -154,24 +155,32 @@ def activated(
         keys = f"it read {missing}, which the table lacks" if missing else "set the keys it needs"
         raise ConfigError(path, f"the plugin is asked for, but offers nothing with this table; {keys}")
     state = PluginState.ACTIVE if any(offers.values()) else PluginState.IDLE
-    forwarders = named_forwarders(plugin.name, offers.get(FORWARDER.name, ()))
+    forwarders = named_forwarders(manager, plugin.name, offers.get(FORWARDER.name, ()))
     return ActivePlugin(plugin, state, offers, forwarders, settings)
 
 
-def named_forwarders(plugin: str, offers: Sequence[object]) -> dict[str, Forwarder]:
+def named_forwarders(
+    manager: HostPluginManager, plugin: str, offers: Sequence[object]
+) -> dict[str, Forwarder]:
     """The forwarders of a plugin, by the name used in metrics and committed offsets.
 
     Raises:
         ConfigError: An offer is not a forwarder, or its name is not allowed.
     """
     found: dict[str, Forwarder] = {}
+    path, hook = f"plugins.{plugin}", FORWARDER.name
     for offer in offers:
-        for name, forwarder in offer.items() if isinstance(offer, Mapping) else [("", offer)]:
-            if not isinstance(forwarder, Forwarder) or (name and not FORWARDER_NAME.fullmatch(str(name))):
-                problem = f"odradek_forwarder returned {name!r}: {type(forwarder).__name__}"
-                raise ConfigError(f"plugins.{plugin}", f"{problem}, expected name: Forwarder")
-            check_interface(forwarder, (Forwarder,), f"plugins.{plugin}", FORWARDER.name)
-            found[f"{plugin}.{name}" if name else plugin] = forwarder
+        if not isinstance(offer, Mapping):
+            found[plugin] = offer  # type: ignore[assignment]  # checked by the manager
+            continue
+        where = place_of_definition(getattr(manager.get_plugin(plugin), hook))
+        for name, forwarder in offer.items():
+            if not isinstance(name, str) or not FORWARDER_NAME.fullmatch(name):
+                expected = "a name of lower case letters, digits, _ and -, at most 50 characters"
+                raise ConfigError(path, f"{hook} returned the name {name!r}; expected {expected}{where}")
+            source = hook if isinstance(forwarder, Forwarder) else f"{hook}, as {name!r},"
+            check_interface(forwarder, (Forwarder,), path, source, where)
+            found[f"{plugin}.{name}"] = forwarder
     return found
 
 

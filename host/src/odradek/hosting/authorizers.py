@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.offers import AUTHORIZER
@@ -67,12 +67,14 @@ class GuardedAuthorizer:
             return [SUPER_USER] * len(actions)
 
         def decisions() -> list[Decision]:
-            answer = list(self.authorizer.authorize(context, actions))
-            if len(answer) != len(actions):
-                raise ValueError(f"expected {len(actions)} decisions, found {len(answer)}")
-            return list(map(checked, answer))
+            answer = self.authorizer.authorize(context, actions)
+            found = list(answer) if isinstance(answer, Iterable) else None
+            if found is None or len(found) != len(actions):
+                given = repr(answer)[:100] if found is None else f"{len(found)} decisions"
+                raise TypeError(f"authorize returned {given}, expected {len(actions)} decisions")
+            return [checked(each, "authorize") for each in found]
 
-        return self.guard.answer(decisions, [FAILED] * len(actions))
+        return self.guard.answer(self.authorizer.authorize, decisions, [FAILED] * len(actions))
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
@@ -81,15 +83,19 @@ class GuardedAuthorizer:
         if context.connection.principal in self.super_users:
             return SUPER_USER
         ask = self.authorizer.authorize_by_resource_type
-        return self.guard.answer(lambda: checked(ask(context, operation, resource_type)), FAILED)
+
+        def decision() -> Decision:
+            return checked(ask(context, operation, resource_type), "authorize_by_resource_type")
+
+        return self.guard.answer(ask, decision, FAILED)
 
 
-def checked(answer: object) -> Decision:
-    """The answer of a plugin, if it is one.
+def checked(answer: object, method: str) -> Decision:
+    """The answer of a plugin's method, if it is one.
 
     Raises:
         TypeError: It is not a decision.
     """
     if not isinstance(answer, Decision) or not isinstance(answer.is_allowed, bool):
-        raise TypeError(f"expected a Decision, found {type(answer).__name__}")
+        raise TypeError(f"{method} returned {answer!r:.100}, expected a Decision")
     return answer

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
+from odradek.hosting.watched_call import suspended
+from odradek.plugin.places import innermost
 from odradek.plugin.plugin_stats import described
 
 CANCEL_GRACE_S = 0.2
@@ -15,9 +17,12 @@ CANCEL_GRACE_S = 0.2
 class CutOffError(Exception):
     """A call of the plugin took too long."""
 
+    where = ""
+    """The line at which the plugin waited, in brackets."""
 
-async def bounded(work: Callable[[], Awaitable[None]], timeout_s: float) -> None:
-    """Call the plugin.
+
+async def bounded(work: Callable[[], Awaitable[object]], timeout_s: float) -> object:
+    """Call the plugin; return its answer.
 
     Raises:
         CutOffError: The call took too long. If it also ignores its cancellation, it is abandoned.
@@ -30,27 +35,29 @@ async def bounded(work: Callable[[], Awaitable[None]], timeout_s: float) -> None
         await cancel(task)
         raise
     if not task.done():
+        error = CutOffError(f"took longer than {timeout_s:g} s")
+        error.where = innermost(suspended(task.get_coro()))
         await cancel(task)
-        raise CutOffError(f"took longer than {timeout_s:g} s")
+        raise error
     if task.cancelled():
         raise TimeoutError("cancelled")
     try:
-        task.result()
+        return task.result()
     finally:
         del task  # its error holds this frame
 
 
-async def cancel(task: asyncio.Future[None]) -> None:
+async def cancel(task: asyncio.Future[object]) -> None:
     """Cancel and wait briefly."""
     task.cancel()
     await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-async def guarded(work: Callable[[], Awaitable[None]]) -> None:
+async def guarded(work: Callable[[], Awaitable[object]]) -> object:
     """Await the plugin; turn exceptions that would end the thread into ordinary errors."""
     try:
-        await work()
+        return await work()
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(described(error)) from error
 

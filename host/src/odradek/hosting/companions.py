@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Sequence
+from os import PathLike
 
 from odradek.hosting.active_plugin import ActivePlugin
 from odradek.hosting.offers import COMPANION
@@ -37,9 +38,12 @@ class CompanionRunner(KeptProcess):
 
     async def launch(self) -> asyncio.subprocess.Process:
         try:
-            command = list(self.companion.command(address_for(self.companion, self.listeners)))
+            command = self.companion.command(address_for(self.companion, self.listeners))
+            if isinstance(command, str) or not all(isinstance(each, str | PathLike) for each in command):
+                expected = "a list of texts: the program and its arguments"
+                raise TypeError(f"command returned {command!r:.100}, expected {expected}")
         except Exception as error:
-            self.stats.fail(error, self.clock.monotonic_ms())
+            self.stats.fail(error, self.clock.monotonic_ms(), self.companion.command)
             raise OSError(errno.EINVAL, f"its command() raised {described(error)}") from error
         return await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.PIPE, stdout=STDERR, start_new_session=True

@@ -13,6 +13,7 @@ from typing import Final
 
 from odradek.bounds.sampled_log import SampledLog
 from odradek.delivery.spooled_record import SpooledRecord
+from odradek.hosting.bounded_call import CutOffError
 from odradek.plugin.places import place_of
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import TelemetryRecord
@@ -50,6 +51,7 @@ class DestinationLog:
         self.failing = ""
         """The method that raised them."""
         self.bugs = {each: SampledLog(log) for each in (START, DELIVER, METRICS)}
+        self.has_answered = False
         self.calling: tuple[str, int, float] | None = None
         """The method that is being called, when it must have ended, and its time limit in seconds."""
 
@@ -82,7 +84,8 @@ class DestinationLog:
             level, message = logging.WARNING, "destination of %s is down, trying again: %s"
         self.attempts += 1
         extra = {"plugin": self.name, "problem": described(error), "records": records}
-        log.log(level, message, self.name, extra["problem"], extra=extra)
+        where = error.where if isinstance(error, CutOffError) else ""
+        log.log(level, message, self.name, f"{extra['problem']}{where}", extra=extra)
 
     def broken(self, method: str, error: Exception, records: int, now_ms: int) -> None:
         """The plugin raised what it should not, and will be called again."""
@@ -106,6 +109,16 @@ class DestinationLog:
         self.bugs[method].write(
             logging.ERROR, now_ms, "plugin %s failed in %s: %s", *words, error=error, **fields
         )
+
+    def answered(self, answer: object, where: str) -> None:
+        """Tell once that ``deliver`` returns something: its author may mean that it has failed."""
+        if not self.has_answered:
+            self.has_answered = True
+            told = (
+                "plugin %s: deliver returned %.100r, and the batch counts as delivered; "
+                "raise Retry or Reject for what was not%s"
+            )
+            log.warning(told, self.name, answer, where, extra={"plugin": self.name})
 
     def given_up(self, records: Sequence[TelemetryRecord], reason: str, then: str) -> None:
         """Records will not be delivered.

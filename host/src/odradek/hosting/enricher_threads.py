@@ -15,8 +15,8 @@ from threading import Thread
 from time import monotonic
 from typing import Any, Final
 
+from odradek.hosting.plugin_loop import plugin_loop
 from odradek.plugin.later import Later
-from odradek.process.limits import new_loop
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class EnricherThreads:
     def run(self, later: Later) -> None:
         """Run its awaitable on the loop."""
         if self.loop is None:
-            self.loop = new_loop()
+            self.loop = plugin_loop(self.name)
             self.start(self.live, self.loop)
         self.loop.call_soon_threadsafe(self.begin, self.loop, later)
 
@@ -120,7 +120,6 @@ class EnricherThreads:
                 task.cancel()
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
-            loop.set_exception_handler(lambda loop, context: None)  # for tasks that do not end
             loop.close()
 
     def begin(self, loop: asyncio.AbstractEventLoop, later: Later) -> None:

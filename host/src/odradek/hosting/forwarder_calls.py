@@ -16,7 +16,7 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.bounded_call import CutOffError, bounded, waited
 from odradek.hosting.destination_log import DELIVER, START, DestinationLog
 from odradek.hosting.watched_call import told_if_long
-from odradek.plugin.places import place_of
+from odradek.plugin.places import place_of, place_of_definition
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Forwarder, Reject, Retry
 
@@ -90,7 +90,7 @@ class ForwarderCalls:
         limit_s = self.settings.deliver_timeout_ms / 1000
         try:
             with self.destination.call(DELIVER, limit_s, monotonic_ms()):
-                await bounded(lambda: self.forwarder.deliver(batch), limit_s)
+                answer = await bounded(lambda: self.forwarder.deliver(batch), limit_s)
         except Retry as error:
             self.destination.failed(error, len(batch), monotonic_ms())
             with self.lock:
@@ -107,6 +107,8 @@ class ForwarderCalls:
             with self.lock:
                 return delivery.failed(described(error))
         else:
+            if answer is not None:
+                self.destination.answered(answer, place_of_definition(self.forwarder.deliver))
             self.destination.delivered(monotonic_ms())
             with self.lock:
                 delivery.delivered()

@@ -23,11 +23,12 @@ from odradek.delivery.spooled_record import MALFORMED, SpooledRecord
 from odradek.hosting.bounded_call import CANCEL_GRACE_S, waited
 from odradek.hosting.forwarder_calls import ForwarderCalls, monotonic_ms
 from odradek.hosting.log_feed import AGAIN_S, LogFeed
+from odradek.hosting.plugin_loop import plugin_loop
 from odradek.hosting.record_labels import RecordLabels
+from odradek.hosting.watched_call import place_of_thread
 from odradek.plugin.plugin_stats import described
 from odradek.plugin.protocols import Forwarder, Reject, TelemetryRecord
 from odradek.plugin.source import Refused
-from odradek.process.limits import new_loop
 from odradek.wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ class ForwarderRunner:
             ConfigError: The offsets of a new forwarder cannot be stored.
         """
         # The thread of a feed may call before this one runs: the loop keeps the call.
-        self.loop = new_loop()
+        self.loop = plugin_loop(self.name)
         try:
             if self.feed is not None:
                 self.feed.begin(self)
@@ -146,9 +147,8 @@ class ForwarderRunner:
             self.thread.join(timeout_s)
             if self.thread.is_alive():
                 extra = {"plugin": self.name}
-                log.error(
-                    "plugin %s did not stop in %g s, abandoning its thread", self.name, timeout_s, extra=extra
-                )
+                told = "plugin %s did not stop in %g s, abandoning its thread%s"
+                log.error(told, self.name, timeout_s, place_of_thread(self.thread.ident or 0), extra=extra)
         self.give_up("stopped")
 
     def stats(self) -> ForwarderStats:
@@ -207,7 +207,6 @@ class ForwarderRunner:
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         finally:
             self.refusal = self.refusal or "failed"
-            self.loop.set_exception_handler(lambda loop, context: None)  # for tasks that were abandoned
             self.loop.close()
 
     async def carry_and_close(self) -> None:

@@ -73,6 +73,9 @@ def check_hook(name: str, function: Any, marked: bool) -> None:
         raise WrongPlugin(f"{name} is an async function{where}, and the host does not await it; {expected}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise WrongPlugin(f"{name} is a generator{where}; return one object instead of yield")
+    first = next(iter(inspect.signature(getattr(function, "__func__", function)).parameters), "")
+    if inspect.ismethod(function) and first == DECLARED:
+        raise WrongPlugin(f"{name} takes no self{where}; expected def {name}(self, {DECLARED})")
     taken = [each for each in inspect.signature(function).parameters if each != "self"]
     if not set(taken) <= {DECLARED}:
         raise WrongPlugin(f"{name} takes ({', '.join(taken)}){where}; {expected}")

@@ -19,6 +19,7 @@ from odradek.bounds.small_file import read_small_file
 from odradek.hosting.hook_check import WrongPlugin
 from odradek.plugin import API_VERSION
 from odradek.plugin.config import ConfigError
+from odradek.plugin.places import place_of, place_of_definition
 from odradek.plugin.plugin_stats import described
 
 PYTHON = ".py"
@@ -156,12 +157,13 @@ def usable(plugin: object) -> object:
         raise WrongPlugin(f"{ASKS_FOR} is {wanted!r}, expected a whole number from 1")
     if wanted > API_VERSION:
         raise WrongPlugin(f"needs version {wanted} of the interface, but {HAVING}: install a newer odradek")
-    if isinstance(plugin, ModuleType) and not has_hooks(plugin):
+    if isinstance(plugin, ModuleType) and not hooks_of(plugin):
         own = [each for each in vars(plugin).values() if isinstance(each, type)]
-        classes = [each for each in own if each.__module__ == plugin.__name__ and has_hooks(each)]
+        classes = [each for each in own if each.__module__ == plugin.__name__ and hooks_of(each)]
         if len(classes) > 1:
             names = " and ".join(each.__name__ for each in classes)
-            raise WrongPlugin(f"the classes {names} have hooks; keep them in one, or write functions")
+            where = place_of_definition(hooks_of(classes[1])[0])
+            raise WrongPlugin(f"the classes {names} have hooks{where}; keep them in one, or write functions")
         return usable(classes[0]) if classes else plugin
     if not isinstance(plugin, type):
         return plugin
@@ -169,9 +171,11 @@ def usable(plugin: object) -> object:
         return plugin()
     except Exception as error:
         hint = "; let it need no arguments, or give an object of it" if isinstance(error, TypeError) else ""
-        raise WrongPlugin(f"{plugin.__name__}() raised {described(error)}{hint}") from error
+        where = place_of(error) or place_of_definition(plugin)
+        raise WrongPlugin(f"{plugin.__name__}() raised {described(error)}{where}{hint}") from error
 
 
-def has_hooks(plugin: object) -> bool:
-    """Whether a function of a plugin is marked as a hook."""
-    return any(hasattr(getattr(plugin, name, None), MARKED) for name in dir(plugin))
+def hooks_of(plugin: object) -> list[object]:
+    """The functions of a plugin that are marked as hooks."""
+    found = (getattr(plugin, name, None) for name in dir(plugin))
+    return [each for each in found if hasattr(each, MARKED)]

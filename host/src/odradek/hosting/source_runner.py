@@ -14,11 +14,12 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple, TypeVar
 
+from odradek.hosting.plugin_loop import plugin_loop
 from odradek.hosting.record_labels import labels_of
+from odradek.hosting.watched_call import place_of_thread
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import TelemetryRecord
 from odradek.plugin.source import Receipt, Refused, Source
-from odradek.process.limits import new_loop
 from odradek.process.payload_workers import WorkerFailed
 from odradek.telemetry.client_labels import Labels
 from odradek.telemetry.record_source import Outcome, RecordSource
@@ -58,6 +59,7 @@ class HostIntake:
 
     async def store(self, records: Sequence[TelemetryRecord]) -> Receipt:
         """Check and label the records here, and store them on the host's loop, piece by piece."""
+        check_records(records)
         receipt, has_room = Receipt(), True
         waiting: list[tuple[list[TelemetryRecord], asyncio.Future[list[Outcome | None]]]] = []
         untried: list[TelemetryRecord] = []
@@ -203,7 +205,7 @@ class SourceRunner:
     def start(self) -> None:
         """Start the thread without waiting for the plugin."""
         intake = HostIntake(self.entrance, asyncio.get_running_loop(), self.opened)
-        self.loop = new_loop()
+        self.loop = plugin_loop(self.stats.name)
         self.task = self.loop.create_task(self.keep_running(intake))
         name = f"odradek-source-{self.entrance.name}"
         self.thread = Thread(target=self.live, args=(self.loop, self.task), name=name, daemon=True)
@@ -214,7 +216,7 @@ class SourceRunner:
         try:
             return self.source.lag()
         except Exception as error:  # noqa: BLE001  plugins' code
-            self.stats.fail(error, self.clock.monotonic_ms())
+            self.stats.fail(error, self.clock.monotonic_ms(), self.source.lag)
             return None
 
     def stop(self, timeout_s: float) -> None:
@@ -227,12 +229,8 @@ class SourceRunner:
         self.thread.join(timeout_s)
         if self.thread.is_alive():
             name = self.stats.name
-            log.error(
-                "plugin %s did not stop in %g s, abandoning its thread",
-                name,
-                timeout_s,
-                extra={"plugin": name},
-            )
+            told = "plugin %s did not stop in %g s, abandoning its thread%s"
+            log.error(told, name, timeout_s, place_of_thread(self.thread.ident or 0), extra={"plugin": name})
 
     # on the source's thread
 
@@ -244,7 +242,6 @@ class SourceRunner:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
         finally:
-            loop.set_exception_handler(lambda loop, context: None)  # for tasks that were abandoned
             loop.close()
 
     async def keep_running(self, intake: HostIntake) -> None:
@@ -257,7 +254,7 @@ class SourceRunner:
                 return
             if now_ms - started_ms >= STEADY_MS:
                 self.backoff_s = self.first_backoff_s
-            self.stats.fail(error, now_ms)
+            self.stats.fail(error, now_ms, self.source.run)
             self.opened.set()
             await asyncio.sleep(self.backoff_s)
             self.backoff_s = min(2 * self.backoff_s, BACKOFF_MAX_S)
@@ -272,7 +269,20 @@ class SourceRunner:
             return error
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  plugins' code
             return error
-        return RuntimeError("run returned")
+        return RuntimeError("run has returned; expected to store records until it is cancelled")
+
+
+def check_records(records: object) -> None:
+    """Check what a source stores.
+
+    Raises:
+        TypeError: They are no records.
+    """
+    if not isinstance(records, Sequence) or isinstance(records, str | bytes):
+        raise TypeError(f"store got {type(records).__name__}, expected a sequence of TelemetryRecord")
+    for each in records:
+        if not isinstance(each, TelemetryRecord):
+            raise TypeError(f"store got {type(each).__name__} among its records, expected TelemetryRecord")
 
 
 def pieces(records: Sequence[TelemetryRecord]) -> Iterator[list[TelemetryRecord]]:

@@ -27,17 +27,23 @@ class Guard:
         self.slow_ns = slow_ms * 1_000_000
         self.stats = PluginStats(name)
 
-    def answer(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """The plugin's answer, or ``otherwise`` if it fails."""
+    def answer(self, method: object, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
+        """The plugin's answer, or ``otherwise`` if it fails.
+
+        Args:
+            method: The method of the plugin, whose place is told.
+            ask: Calls it, and raises if its answer is no answer.
+            otherwise: Stands for the answer.
+        """
         started_ns = self.clock.monotonic_ns()
         try:
             answer = ask()
         except Exception as error:  # noqa: BLE001 - plugins' code
-            self.stats.fail(error, self.clock.monotonic_ms())
+            self.stats.fail(error, self.clock.monotonic_ms(), method)
             answer = otherwise
         else:
             self.stats.exported += 1
         took_ns = self.clock.monotonic_ns() - started_ns
         if took_ns > self.slow_ns:
-            self.stats.block(self.hook, took_ns, self.clock.monotonic_ms())
+            self.stats.block(self.hook, took_ns, self.clock.monotonic_ms(), method)
         return answer

@@ -55,7 +55,7 @@ def missing(offer: object, interface: type) -> str:
 
 def methods(interface: type) -> Iterator[tuple[str, Callable[..., object]]]:
     """The methods that a protocol declares."""
-    for name, member in vars(interface).items():
+    for name, member in vars(interface).items() if getattr(interface, "_is_protocol", False) else ():
         if inspect.isfunction(member) and not name.startswith("_"):
             yield name, member
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
 from typing import Any, Final, Protocol, runtime_checkable
 
 LABELS_MISSING: Final = "labels_missing"
@@ -21,9 +22,17 @@ class Later:
 
     Args:
         awaitable: Returns the labels.
+
+    Raises:
+        TypeError: It is not awaitable, such as a function that has not been called.
     """
 
     def __init__(self, awaitable: Awaitable[Mapping[str, str]] | None = None) -> None:
+        if callable(awaitable) and not isawaitable(awaitable):
+            name = getattr(awaitable, "__name__", "...")
+            raise TypeError(f"Later got the function {name}; call it, Later({name}(...))")
+        if awaitable is not None and not isawaitable(awaitable):
+            raise TypeError(f"Later got {awaitable!r:.100}, expected an awaitable or nothing")
         self.awaitable = awaitable
         self.outcomes: deque[object] = deque()
         self.listener: Callable[[Any], None] | None = None

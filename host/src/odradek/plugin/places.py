@@ -15,34 +15,38 @@ CALLERS: Final = (
     "odradek.hosting", "odradek.telemetry", "odradek.testing", "odradek.plugin.guard", "pluggy", "threading",
 )  # fmt: skip
 """Packages that call plugins, and that no plugin calls."""
-BETWEEN: Final = sys.stdlib_module_names | {"odradek"}
+BETWEEN: Final = sys.stdlib_module_names | {"odradek", "uvloop"}
 """Packages between these and a plugin."""
 
 
-def place_of(error: BaseException) -> str:
+def place_of(error: BaseException, called: bool = False) -> str:
     """The innermost line of the plugin that led to an error, in brackets; empty if there is none.
 
     An error in a library is told of the line that called it.
+
+    Args:
+        error: The error.
+        called: Whether the plugin is called without a frame of the host, as its own tasks are.
     """
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f" ({error.filename}:{error.lineno})"
-    return innermost(traceback.walk_tb(error.__traceback__))
+    return innermost(traceback.walk_tb(error.__traceback__), called)
 
 
-def innermost(frames: Frames) -> str:
+def innermost(frames: Frames, called: bool = False) -> str:
     """The innermost line of the package that the host has called, in brackets; empty if there is none."""
-    found = innermost_frame(frames)
+    found = innermost_frame(frames, called)
     return f" ({place(found[0].f_code, found[1])})" if found else ""
 
 
-def innermost_frame(frames: Frames) -> tuple[FrameType, int] | None:
+def innermost_frame(frames: Frames, called: bool = False) -> tuple[FrameType, int] | None:
     """The innermost frame of the package that the host has called, and its line."""
-    called, package, found = False, "", None
+    package, found = "", None
     for frame, line in frames:
         module = str(frame.f_globals.get("__name__", ""))
         outermost = module.partition(".")[0]
         if module.startswith(CALLERS):
-            called, package, found = True, "", None
+            called, package = True, ""  # a plugin may call the host, or wait in a library's frame
         elif called and not package and outermost not in BETWEEN:
             package = outermost
         if package and outermost == package:

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 
 from odradek.bounds.sampled_log import INTERVAL_MS, SampledLog
-from odradek.plugin.places import place_of
+from odradek.plugin.places import place_of, place_of_definition
 
 log = logging.getLogger(__name__)
 
@@ -35,24 +35,24 @@ class PluginStats:
     """Time of the slow calls of the current minute, which began at `blocked_since_ms`."""
     blocked_since_ms: int = 0
 
-    def fail(self, error: BaseException, now_ms: int, where: str = "") -> None:
+    def fail(self, error: BaseException, now_ms: int, method: object = None) -> None:
         """Count a failure, and log one each minute.
 
         Args:
             error: The failure.
             now_ms: The monotonic time.
-            where: The place that is told if the error has none in a plugin, in brackets.
+            method: The method whose place is told if the error has none in a plugin.
         """
         self.failed += 1
         self.last_error = described(error)
-        told = self.last_error + (place_of(error) or where)
+        told = self.last_error + (place_of(error) or place_of_definition(method))
         fields = {"plugin": self.name, "failed": self.failed}
         self.failures.write(
             logging.ERROR, now_ms, "plugin %s failed: %s", self.name, told, error=error, **fields
         )
 
-    def block(self, hook: str, took_ns: int, now_ms: int) -> None:
-        """Count a call that blocked the event loop, and log one each minute."""
+    def block(self, hook: str, took_ns: int, now_ms: int, method: object) -> None:
+        """Count a call of a method that blocked the event loop, and log one each minute."""
         self.slow += 1
         if now_ms - self.blocked_since_ms >= INTERVAL_MS:
             self.blocked_ns, self.blocked_since_ms = 0, now_ms
@@ -60,10 +60,11 @@ class PluginStats:
         self.slow_calls.write(
             logging.WARNING,
             now_ms,
-            "plugin %s blocked the event loop for %d ms in %s; no client was served meanwhile",
+            "plugin %s blocked the event loop for %d ms in %s%s; no client was served meanwhile",
             self.name,
             took_ns // 1_000_000,
             hook,
+            place_of_definition(method),
             slow=self.slow,
         )
 

@@ -11,6 +11,7 @@ from odradek.security.sasl_server import SaslFailure
 from odradek.waiting.clock import Clock
 
 PRINCIPAL = re.compile(r"[^:]+:.+", re.DOTALL)
+EXPECTED = "expected a principal such as User:alice"
 """A type and a name."""
 
 
@@ -66,9 +67,10 @@ class BuiltPrincipals:
         def build() -> str:
             principal = self.builder.principal(authentication)
             if not isinstance(principal, str) or not PRINCIPAL.fullmatch(principal):
-                raise ValueError(f"expected a principal such as User:alice, found {principal!r:.200}")
+                raise TypeError(f"principal returned {principal!r:.200}, {EXPECTED}")
             if len(principal.partition(":")[2]) > self.longest:
-                raise ValueError(f"the name of the principal is longer than {self.longest} characters")
+                longest = f"with a name of at most {self.longest} characters"
+                raise TypeError(f"principal returned {principal!r:.200}, {EXPECTED}, {longest}")
             return principal
 
-        return self.guard.answer(build, None)
+        return self.guard.answer(self.builder.principal, build, None)

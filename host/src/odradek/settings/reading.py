@@ -31,7 +31,10 @@ def read_settings(kind: Callable[..., T], table: PluginConfig, within: Section |
 
     Raises:
         ConfigError: A value is wrong, or two values contradict each other.
+        TypeError: ``kind`` is no dataclass.
     """
+    if not hasattr(kind, "__dataclass_fields__"):
+        raise TypeError(f"{kind.__name__} is no dataclass; write @dataclass(frozen=True) above it")
     values: dict[str, Any] = {}
     for name, each in declared(kind).items():
         key = within.prefix + each.name if within else each.name

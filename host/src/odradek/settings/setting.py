@@ -139,9 +139,13 @@ def setting(name: str, kind: Kind, default: Any, documentation: str, **more: Any
 
     Raises:
         ValueError: The default of a `Choice` is a word, or another value that no word stands for.
+        TypeError: The kind is a class.
     """
+    if isinstance(kind, type):
+        raise TypeError(f"{name}: the kind is the class {kind.__name__}; write {kind.__name__}(...)")
     if isinstance(kind, Choice) and default is not None and default not in kind.choices.values():
-        raise ValueError(f"{name}: the default {default!r} is none of {list(kind.choices.values())}")
+        values = list(kind.choices.values())
+        raise ValueError(f"{name}: the default {default!r} is none of {values}, the values of the words")
     declaration = Setting(name=name, kind=kind, default=default, documentation=documentation, **more)
     if default.__class__.__hash__ is None:  # a mapping
         return field(default_factory=lambda: default, metadata={DECLARATION: declaration})

@@ -117,7 +117,8 @@ class Enrichers:
         """
         aside, blocks, ttl_ms = self.aside(name), is_blocking(enricher), getattr(enricher, "ttl_ms", None)
         if not (ttl_ms is None or (isinstance(ttl_ms, int) and ttl_ms > 0)):
-            raise ConfigError(f"plugins.{name}", f"ttl_ms is {ttl_ms!r}, expected a number of milliseconds")
+            told = f"ttl_ms is {ttl_ms!r}, expected a whole number of milliseconds"
+            raise ConfigError(f"plugins.{name}", told + place_of_definition(enricher.labels))
         self.entries.append(Entry(enricher, PluginStats(name), aside, blocks, ttl_ms))
         if isinstance(enricher, Invalidates):
             try:
@@ -248,14 +249,14 @@ class Enrichers:
         finally:
             took_ns = self.clock.monotonic_ns() - started_ns
             if took_ns > self.slow_ms * 1_000_000:
-                entry.stats.block("labels", took_ns, now_ms)
+                entry.stats.block("labels", took_ns, now_ms, entry.enricher.labels)
 
     def take(self, answer: Answer, offered: object, now_ms: int) -> None:
         """Take an answer, or the error that stands for it."""
         entry = answer.entry
         labels = offered if isinstance(offered, BaseException) else outcome_of(checked, offered)
         if isinstance(labels, BaseException):
-            entry.stats.fail(labels, now_ms, place_of_definition(entry.enricher.labels))
+            entry.stats.fail(labels, now_ms, entry.enricher.labels)
             answer.due_ms = now_ms + RETRY_MS
         else:
             entry.stats.exported += 1

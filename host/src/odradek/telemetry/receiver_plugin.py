@@ -196,7 +196,7 @@ class ClientMetricsReceiverPlugin:
     def blocked(self, entry: Registered[Any], took_ns: int) -> None:
         """Count a slow call, and move the plugin off the event loop if there were too many."""
         stats = entry.stats
-        stats.block(HOOK, took_ns, self.clock.monotonic_ms())
+        stats.block(HOOK, took_ns, self.clock.monotonic_ms(), entry.export)
         if self.displace is None or entry.displaced or not 0 < self.limit_ns <= stats.blocked_ns:
             return
         moved = self.moved(entry, self.displace)

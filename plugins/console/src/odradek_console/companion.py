@@ -1,7 +1,4 @@
-"""The console as a process beside a host: the table ``[plugins.console]`` has the options of its command.
-
-A key is the name of an option with dots: ``max.clients`` for ``--max-clients``. Times are milliseconds.
-"""
+"""The console as a process beside a host: the table ``[plugins.console]`` has the options of its command."""
 
 from __future__ import annotations
 
@@ -18,25 +15,12 @@ from odradek.client.command_config import load_command_config
 from odradek.endpoints import Address, read_listener_tls
 from odradek.plugin import ConfigError, PluginConfig
 from odradek_console.alarms.destinations import read_destinations
+from odradek_console.console_settings import LISTENER, SERVERS, key_of, options, read_arguments
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.access_options import access_settings
-from odradek_console.terminal.console_options import console_options
-from odradek_console.terminal.options import reading_from
 from odradek_console.web.tokens import read_tokens
 
-LISTENER: Final = "listener"
-SERVERS: Final = "bootstrap.servers"
-KEYS: Final = {"bootstrap_server": SERVERS}
-"""Keys that are not the name of their option."""
-MOST_MS: Final = 999_999_999
 LOOK_S: Final = 1.0
-
-
-@click.command("console")
-@reading_from("12h")
-@console_options
-def options(**_: object) -> None:
-    """The options of the command, without its pages, which a host does not have to import."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,36 +54,6 @@ class ConsoleProcess:
         return {"page": f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{port}/", "answers": answers}
 
 
-def key_of(parameter: click.Parameter) -> str:
-    """The key of an option."""
-    name = parameter.name or ""
-    return KEYS.get(name, name.replace("_", "."))
-
-
-def read_option(config: PluginConfig, parameter: click.Parameter) -> list[str]:
-    """The arguments for an option that the table has; none for the default.
-
-    Raises:
-        ConfigError: The value has the wrong type.
-    """
-    key, option, kind = key_of(parameter), max(parameter.opts, key=len), parameter.type
-    if config.value(key) is None:
-        return []
-    if parameter.multiple:
-        return [part for value in config.texts(key) for part in (option, value)]
-    if key.endswith(".ms"):
-        value: object = f"{config.integer(key, 0, least=1, most=MOST_MS)}ms"
-    elif isinstance(kind, click.IntRange):
-        value = config.integer(key, 0, least=int(kind.min or 0))
-    elif isinstance(kind, click.Choice):
-        value = config.choice(key, "", [str(each) for each in kind.choices])
-    elif isinstance(kind, click.Path) and kind.exists:
-        value = config.file(key)
-    else:
-        value = config.text(key)
-    return [option, str(value)]
-
-
 @contextmanager
 def explained(config: PluginConfig, key: str) -> Iterator[None]:
     """Name the key of the table in errors.
@@ -125,12 +79,7 @@ def read_console(config: PluginConfig) -> ConsoleProcess | None:
     Raises:
         ConfigError: A key has an invalid value, or users could not be told apart at this address.
     """
-    arguments = [
-        part
-        for parameter in options.params
-        if key_of(parameter) != SERVERS
-        for part in read_option(config, parameter)
-    ]
+    arguments = read_arguments(config)
     bootstrap_servers, tls = config.text(SERVERS), read_listener_tls(config, "tls.")
     if config.value(LISTENER) is None:
         return None

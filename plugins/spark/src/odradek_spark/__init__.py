@@ -57,6 +57,8 @@ def __getattr__(name: str) -> object:
 @hookimpl
 def odradek_companion(config: PluginConfig) -> Companion | None:
     """Run the pipeline beside the host if ``[plugins.spark]`` has a ``dataset``."""
+    if config.value("dataset") is None and not config.values:
+        return None
     from odradek_spark.companion import read_pipeline  # imported here to keep hosts without it fast
 
     return read_pipeline(config)

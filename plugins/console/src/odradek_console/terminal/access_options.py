@@ -49,13 +49,13 @@ USERS: Final = (
         metavar="NAME",
         default=USER_HEADER,
         show_default=True,
-        help="Its header with the user.",
+        help="Header of trusted proxies with the user.",
     ),
     click.option(
         "--role-header",
         metavar="NAME",
         default="",
-        help="Its header with the roles; without it all are viewers.",
+        help="Header of trusted proxies with the roles; without it all are viewers.",
     ),
     click.option(
         "--role",
@@ -76,7 +76,10 @@ USERS: Final = (
 )
 PROVIDER: Final = (
     click.option(
-        "--oidc-issuer", default="", metavar="URL", help="OpenID provider where users log in, by its issuer."
+        "--oidc-issuer",
+        default="",
+        metavar="URL",
+        help="OpenID provider where users log in: an https URL, or http on this machine.",
     ),
     click.option(
         "--oidc-client-id", default="", metavar="ID", help="The id of this console at the provider."
@@ -85,7 +88,7 @@ PROVIDER: Final = (
         "--oidc-client-secret-file",
         type=A_FILE,
         metavar="FILE",
-        help="File with its secret; without one it is a public client, which PKCE protects.",
+        help="File with the secret of this console at the provider. PKCE is used with and without one.",
     ),
     click.option(
         "--oidc-scope",
@@ -105,14 +108,14 @@ PROVIDER: Final = (
         default=OIDC.name_claim,
         show_default=True,
         metavar="CLAIM",
-        help="The claim with the name of a user.",
+        help="The claim with the name of a user: one that users cannot change to another's.",
     ),
     click.option(
         "--oidc-groups-claim",
         default=OIDC.groups_claim,
         show_default=True,
         metavar="CLAIM",
-        help="The claim with the groups of a user.",
+        help="The claim with the groups of a user: a list, or one text.",
     ),
     click.option(
         "--oidc-operator",

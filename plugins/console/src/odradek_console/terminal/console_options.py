@@ -65,10 +65,15 @@ LISTENING: Final = (
         show_default=True,
         metavar="HOST:PORT",
         callback=listen,
-        help="Where the pages are; port 0 is a free one.",
+        help="Where the pages are. Port 0 is a free one; a host needs another.",
     ),
-    click.option("--tls-certificate", type=A_FILE, metavar="FILE", help="PEM file of the server: https."),
-    click.option("--tls-key", type=A_FILE, metavar="FILE", help="Its key, if that is in another file."),
+    click.option(
+        "--tls-certificate",
+        type=A_FILE,
+        metavar="FILE",
+        help="PEM file of the server: https. It may change at run time.",
+    ),
+    click.option("--tls-key", type=A_FILE, metavar="FILE", help="Key of the server, if in another file."),
     click.option(
         "--tls-client-ca",
         type=A_FILE,
@@ -80,33 +85,60 @@ BOUNDS: Final = (
     number(
         "--max-sessions",
         ACCESS.max_sessions,
+        "logins",
         "Logins at once; of the user with the most, the one that was idle for longest is ended.",
     ),
-    duration("--session-idle", "2h", "A login ends after this time without a click."),
-    duration("--session-age", "12h", "A login ends after this time."),
-    number(
-        "--logins-per-minute", ACCESS.logins_per_minute, "Wrong tokens from one address; a right one passes."
+    duration(
+        "--session-idle", "2h", "A login ends after this time without a click; refreshed pages do not count."
     ),
-    number("--requests-per-second", ACCESS.requests_per_second, "Requests of one user."),
+    duration("--session-age", "12h", "A login, and a form, ends after this time."),
+    number(
+        "--logins-per-minute",
+        ACCESS.logins_per_minute,
+        "logins",
+        "Wrong tokens and refused logins of one address, or one /64 of IPv6; then 429 to wrong ones. A right "
+        "one passes.",
+    ),
+    number(
+        "--requests-per-second",
+        ACCESS.requests_per_second,
+        "requests",
+        "Requests of one user, ten times as many at once; then 429.",
+    ),
     number(
         "--max-requests-per-user",
         ACCESS.max_requests_per_user,
-        "Requests of one user that are answered at once.",
+        "requests",
+        "Requests of one user that are answered at once; others of this user wait up to 5 s, then 429.",
     ),
-    number("--max-streams", ACCESS.max_streams, "Live pages at once; further ones do not renew themselves."),
-    number("--max-streams-per-user", ACCESS.max_streams_per_user, "Live pages of one user."),
-    number("--max-body-bytes", ACCESS.max_body_bytes, "Size of a request."),
-    number("--max-connections", SERVER.max_connections, "Connections; further ones are closed."),
+    number(
+        "--max-streams",
+        ACCESS.max_streams,
+        "pages",
+        "Live pages at once; further ones are renewed by a reload only.",
+    ),
+    number("--max-streams-per-user", ACCESS.max_streams_per_user, "pages", "Live pages of one user."),
+    number("--max-body-bytes", ACCESS.max_body_bytes, "bytes", "Size of a request, which has 30 s to come."),
+    number(
+        "--max-connections", SERVER.max_connections, "connections", "Connections; further ones are closed."
+    ),
     number(
         "--max-connections-per-ip",
         SERVER.max_connections_per_ip,
-        "Connections of one address, or one /64 of IPv6; those of trusted proxies are not counted.",
+        "connections",
+        "Connections of one address, or one /64 of IPv6; further ones are closed. Those of a trusted proxy "
+        "do not count; raise it if another one brings all requests.",
     ),
-    number("--max-header-bytes", SERVER.max_header_bytes, "Size of the headers of a request."),
-    number("--max-clients", LIMITS.max_clients, "Client instances that are known."),
-    number("--max-series", LIMITS.max_series, "Series of all clients."),
-    number("--max-totals-bytes", LIMITS.max_totals_bytes, "Memory of totals."),
-    number("--max-history-bytes", LIMITS.max_history_bytes, "Memory of histories."),
+    number(
+        "--max-header-bytes",
+        SERVER.max_header_bytes,
+        "bytes",
+        "Size of the headers of a request, which have 15 s to come.",
+    ),
+    number("--max-clients", LIMITS.max_clients, "clients", "Client instances that are known."),
+    number("--max-series", LIMITS.max_series, "series", "Series of all clients."),
+    number("--max-totals-bytes", LIMITS.max_totals_bytes, "bytes", "Memory of totals."),
+    number("--max-history-bytes", LIMITS.max_history_bytes, "bytes", "Memory of histories."),
     duration("--retain", "12h", "A client that is gone is forgotten after this time."),
 )
 
@@ -117,9 +149,19 @@ TABLES: Final = (
         metavar="FOLDER",
         help="Path or URI of the dataset of odradek-spark: plots of a client then go back 30 days.",
     ),
-    number("--tables-max-rows", QUESTION.max_rows, "Points of one client that a question reads there."),
-    number("--tables-max-bytes", QUESTION.max_bytes, "Size of the files that a question reads there."),
-    duration("--tables-timeout", "10s", "Time of a question."),
+    number(
+        "--tables-max-rows",
+        QUESTION.max_rows,
+        "points",
+        "Points of a client that a question to the tables reads.",
+    ),
+    number(
+        "--tables-max-bytes",
+        QUESTION.max_bytes,
+        "bytes",
+        "Size of the files that a question to the tables reads.",
+    ),
+    duration("--tables-timeout", "10s", "Time of a question to the tables."),
 )
 ALARMS: Final = (
     click.option(
@@ -151,7 +193,12 @@ ALARMS: Final = (
         metavar="FILE",
         help="TOML file of destinations of alarms: Slack, mail, webhooks and others, by Apprise.",
     ),
-    number("--max-waiting-alarms", SENDER.max_waiting, "Messages that wait for a destination of alarms."),
+    number(
+        "--max-waiting-alarms",
+        SENDER.max_waiting,
+        "messages",
+        "Messages that wait for a destination of alarms; beyond them the oldest are left out.",
+    ),
     duration(
         "--alarm-retry", "1h", "A message that a destination does not take is given up after this time."
     ),
@@ -161,7 +208,7 @@ LOGS: Final = (
         "--audit-log",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Write the audit log here instead of stderr, as JSON.",
+        help="Write the audit log here instead of stderr, as JSON that only its owner can read.",
     ),
     click.option(
         "--log-format",

@@ -60,11 +60,10 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
     return int(found[1]) * UNITS_MS[found[2]]
 
 
-def number(name: str, default: int, text: str) -> Any:
+def number(name: str, default: int, unit: str, text: str) -> Any:
     """An option with a whole number of at least 1."""
-    return click.option(
-        name, type=click.IntRange(min=1), default=default, show_default=True, metavar="N", help=text
-    )
+    kind, metavar = click.IntRange(min=1), unit.upper()
+    return click.option(name, type=kind, default=default, show_default=True, metavar=metavar, help=text)
 
 
 def duration(name: str, default: str, text: str) -> Any:
@@ -92,8 +91,8 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*, "
-            "ssl.*",
+            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.* "
+            "and ssl.*",
         ),
         click.option(
             "--bootstrap-server",

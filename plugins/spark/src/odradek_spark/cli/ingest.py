@@ -13,13 +13,12 @@ import click
 
 from odradek.endpoints import Address
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
-from odradek_spark.cli.options import adding, listener, number, properties, topic_options
+from odradek_spark.cli.options import adding, listener, option_of, properties, topic_options
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.progress import Progress, served
 from odradek_spark.ingest.query import check_ingest
 from odradek_spark.ingest.settings import IngestSettings
-from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES
 from odradek_spark.source.topic import Unreachable
 
 ingest_options = adding(
@@ -30,14 +29,8 @@ ingest_options = adding(
         default="",
         help="Folder in which Spark stores its progress; by default inside the dataset.",
     ),
-    number("--max-bytes-per-trigger", "BYTES", 1, DEFAULT_TRIGGER_BYTES, "Approximate size of a batch."),
-    number(
-        "--min-bytes-per-trigger",
-        "BYTES",
-        0,
-        0,
-        "Wait until this many bytes are available; ignored with --once.",
-    ),
+    option_of("max.bytes.per.trigger"),
+    option_of("min.bytes.per.trigger"),
     click.option(
         "--starting-offsets",
         type=click.Choice(["earliest", "latest"]),
@@ -45,7 +38,7 @@ ingest_options = adding(
         show_default=True,
         help="Position in the topic at which a new dataset begins.",
     ),
-    number("--trigger-interval-ms", "MS", 100, 60_000, "Time between the starts of two batches."),
+    option_of("trigger.interval.ms"),
     session_options,
     click.option(
         "--once",

@@ -14,7 +14,7 @@ import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import adding, file, kept_days, levels, number, rules
+from odradek_spark.cli.options import KEYS, adding, kept_days, levels, option_of, rules
 from odradek_spark.ingest.failures import explain
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_tables.dataset import DatasetError
@@ -36,23 +36,14 @@ HOUR_S = 3600.0
 
 
 maintenance_options = adding(
-    file(
-        "--rules-file",
-        "TOML file with more rules for anomalies. A rule with the id of a default rule replaces it.",
-    ),
+    option_of("rules.file"),
     click.option(
         "--default-rules/--no-default-rules",
         default=True,
         show_default=True,
-        help="Detect the troubles that the documentation lists.",
+        help=KEYS["default.rules"].documentation,
     ),
-    number(
-        "--maintenance-interval-ms",
-        "MS",
-        1000,
-        300_000,
-        "Time between two updates of rollups and inventory, and two compactions of past hours.",
-    ),
+    option_of("maintenance.interval.ms"),
     click.option(
         "--retention-days",
         multiple=True,

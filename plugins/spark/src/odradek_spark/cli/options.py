@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from odradek.endpoints import Address, parsed_address
+from odradek.settings import FILE, Whole
+from odradek.settings.setting import walk
 from odradek.topic import TopicFormat
 from odradek_spark.cli.times import Moment
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
-from odradek_spark.source.options import (
-    DEFAULT_INTERVAL_MS,
-    DEFAULT_PAYLOAD_BYTES,
-    MAX_INTERVAL_MS,
-    TELEMETRY_TOPIC,
-)
+from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.levels import CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
@@ -37,21 +34,32 @@ def adding(*options: Decorator) -> Decorator:
     return add
 
 
-def number(name: str, unit: str, least: int, default: int, text: str, most: int | None = None) -> Decorator:
-    """An option for a whole number."""
-    kind = click.IntRange(least, most)
-    return click.option(name, metavar=unit, type=kind, default=default, show_default=True, help=text)
+KEYS: Final = {each.name: each for _, each in walk(PipelineSettings)}
+
+
+def option_of(key: str) -> Decorator:
+    """The option of a key of ``[plugins.spark]``, with its bounds, its default and its sentence."""
+    each = KEYS[key]
+    name, text = f"--{key.replace('.', '-')}", each.documentation.replace("`", "")
+    kind: Any = None
+    if isinstance(each.kind, Whole):
+        kind = click.IntRange(each.kind.least, each.kind.bound)
+    elif each.kind is FILE:
+        kind = click.Path(exists=True, dir_okay=False, path_type=Path)
+    metavar = each.unit.upper() or None
+    return click.option(
+        name,
+        type=kind,
+        metavar=metavar,
+        default=each.default,
+        show_default=each.default is not None,
+        help=text,
+    )
 
 
 def moment(name: str, text: str) -> Decorator:
     """An option for a time."""
     return click.option(name, type=Moment(), metavar="TIME", help=text)
-
-
-def file(name: str, text: str) -> Decorator:
-    """An option for a file that exists."""
-    kind = click.Path(exists=True, dir_okay=False, path_type=Path)
-    return click.option(name, type=kind, help=text)
 
 
 def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
@@ -68,37 +76,19 @@ dataset_option = click.option(
 )
 topic_options = adding(
     click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
-    file(
-        "--command-config",
-        "Properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
-    ),
+    option_of("command.config"),
     dataset_option,
-    click.option(
-        "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
-    ),
+    option_of("topic"),
     click.option(
         "--topic-format",
         type=click.Choice([each.value for each in TopicFormat]),
         default=TopicFormat.ODRADEK.value,
         callback=lambda _, __, name: TopicFormat(name),
         show_default=True,
-        help="Format of its records. otlp_*: plain OTLP, as an OpenTelemetry collector writes it.",
+        help=KEYS["topic.format"].documentation.replace("`", ""),
     ),
-    number(
-        "--topic-interval-ms",
-        "MS",
-        1,
-        DEFAULT_INTERVAL_MS,
-        "Time between the exports of a client, which OTLP does not tell.",
-        MAX_INTERVAL_MS,
-    ),
-    number(
-        "--max-payload-bytes",
-        "BYTES",
-        1,
-        DEFAULT_PAYLOAD_BYTES,
-        "Limit of a decompressed push; larger pushes become dead letters.",
-    ),
+    option_of("topic.interval.ms"),
+    option_of("max.payload.bytes"),
     click.option(
         "--allow-data-loss",
         is_flag=True,

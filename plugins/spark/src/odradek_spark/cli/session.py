@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli.options import adding
+from odradek_spark.cli.options import adding, option_of
 from odradek_spark.conditions import Condition, without_condition
 from odradek_spark.ingest.failures import IngestFailed, explain
 from odradek_spark.jobs.rules import RuleError
@@ -52,13 +52,7 @@ EXPECTED: Final = (NoSpark, DatasetError, Condition, RuleError, IngestFailed, De
 
 
 session_options = adding(
-    click.option(
-        "--master",
-        metavar="MASTER",
-        default="local[*]",
-        show_default=True,
-        help="Master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://...; not with spark-submit.",
-    ),
+    option_of("master"),
     click.option(
         "--conf",
         multiple=True,
