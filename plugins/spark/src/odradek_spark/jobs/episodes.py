@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek.findings.incidents import LOST
-from odradek.findings.troubles import STEPS, THROTTLED
+from odradek.findings.troubles import STEPS
 from odradek_spark.jobs.accepted import accepted
-from odradek_spark.jobs.detect import CLOSED, SILENCE_INTERVALS, detect
-from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of, written
+from odradek_spark.jobs.detect import detected, silence_rules
+from odradek_spark.jobs.islands import CLOSED, OPEN, SILENCE_INTERVALS
+from odradek_spark.jobs.life import MUTED_INTERVALS, MUTED_MS
+from odradek_spark.jobs.rewriting import IS_OPEN, Row, key, rewritten, rows_of, written
 from odradek_spark.jobs.rules import Rule
-from odradek_spark.jobs.samples import MUTED_INTERVALS, MUTED_MS
-from odradek_spark.jobs.silence import silence_rules
+from odradek_spark.jobs.samples import metrics
 from odradek_spark.load import load_dataset
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.following import last_received, news
@@ -35,7 +34,6 @@ NO_PUSHES = "no-pushes"
 """The reason of an end: the host received no push of any client."""
 UNHEARD = timedelta(minutes=3)
 """Time for which a push can be on its way into the tables."""
-FACTORY_MODE = "spark.sql.codegen.factoryMode"
 INTERVALS_BEFORE = 5
 """Push intervals to look back, besides a rule's time: two for late samples, and a silence."""
 
@@ -107,24 +105,9 @@ def recent_and_changed(
     )
     recent = rows_of(dataset, files, IS_OPEN | (pc.field("last_recv_ts") >= begin))
     known = spark.createDataFrame(pa.Table.from_pylist(recent, ANOMALIES.schema))
-    with interpreted(spark):
-        found = detect(points, rules, known, now, recent_pushes).toArrow().to_pylist()
+    found = detected(points, rules, known, now, recent_pushes)
     before = {key(each): each for each in recent}
     return recent, [each for each in found if before.get(key(each)) != each]
-
-
-@contextmanager
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Expressions are interpreted, because to compile so many of them costs more than it saves.
-
-    CPU of a run with the default rules: 78 instead of 91 s for 299 pushes, 217 instead of 252 s for 18 816.
-    """
-    before = spark.conf.get(FACTORY_MODE) or "FALLBACK"
-    spark.conf.set(FACTORY_MODE, "NO_CODEGEN")
-    try:
-        yield
-    finally:
-        spark.conf.set(FACTORY_MODE, before)
 
 
 def close_unheard(dataset: Dataset, at: datetime) -> Detected | None:
@@ -155,11 +138,6 @@ def look_back(rules: Sequence[Rule], interval_ms: int) -> timedelta:
         intervals += STEPS
     muted_ms = max(MUTED_MS, MUTED_INTERVALS * interval_ms) if of_silence else 0
     return timedelta(seconds=rule_s, milliseconds=intervals * interval_ms + muted_ms)
-
-
-def metrics(rules: Sequence[Rule]) -> list[str]:
-    of_all = (LOST, *(each.metric for each in THROTTLED))
-    return sorted({*of_all, *(name for each in rules for name in each.names)})
 
 
 def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]]) -> Detected:
