@@ -11,7 +11,7 @@ import pytest
 
 from odradek.findings.troubles import BY_ID, SILENCE, THROTTLED
 from odradek_spark.jobs.causes import Key, with_causes
-from odradek_spark.jobs.client import KNOWN, LAST, POINT, DetectTask, Judge
+from odradek_spark.jobs.client import KNOWN, LAST, POINT, Judge
 from odradek_spark.jobs.life import CLIENT, CUMULATIVE, GAUGE, INSTANCE, MUTED_MS, OF_POINT, Life
 from odradek_spark.jobs.rules import Aggregate, Op, Rule, default_rules
 from odradek_spark.jobs.series import increase, series_of
@@ -67,9 +67,7 @@ def found(
             **{name: pa.array(each, None if any(each) else empty) for name, each in columns.items()},
         }
     )
-    of_silence = [each for each in rules if each.metric == SILENCE]
-    judge = Judge([each for each in rules if each not in of_silence])
-    (row,) = DetectTask(judge, of_silence, round(now_s * 1000))(group).to_pylist()
+    (row,) = Judge(rules, now_ms=round(now_s * 1000)).found(group).to_pylist()
     episodes: list[dict[str, Any]] = row["episodes"]
     return episodes
 

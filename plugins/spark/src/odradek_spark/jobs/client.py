@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from odradek_spark.jobs.causes import BROKER
 from odradek_spark.jobs.islands import OPEN, Series, carried, episodes
 from odradek_spark.jobs.judged import Sample, held, judged, of_silence
 from odradek_spark.jobs.life import CLIENT, INSTANCE, OF_PUSH, Life
-from odradek_spark.jobs.rules import Rule
+from odradek_spark.jobs.rules import Rule, silence_rules
 from odradek_spark.jobs.series import series_of
 from odradek_tables.schemas import ANOMALIES, TIMESTAMP
 
@@ -44,41 +45,64 @@ SAMPLE: Final = pa.schema(
         **dict.fromkeys(("keeps", "terminating", "worse", "beyond"), pa.bool_()),
     }
 )
+Samples = tuple[Rule, Series, list[Sample]]
 Lives = Mapping[str, Sequence[tuple[int, int]]]
 """By group: the begin and the end of each client in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The rules, and what they ask of other clients."""
+    """Judges clients by rules."""
 
     rules: Sequence[Rule]
     lives: Lives = field(default_factory=dict)
+    now_ms: int = 0
+    """The latest receive time in the tables."""
 
-    def samples(self, life: Life) -> Iterator[tuple[Rule, Series, list[Sample]]]:
+    def sampled(self, group: pa.Table) -> pa.Table:
+        """The samples of a client, as rows of `SAMPLE`."""
+        life, instance = Life(columns_of(group, POINT)), group[INSTANCE][0].as_py()
+        found = ((*of, each) for *of, samples in self.samples(life) for each in samples)
+        return pa.Table.from_pylist([sample_row(instance, *each) for each in found], SAMPLE)
+
+    def found(self, group: pa.Table) -> pa.Table:
+        """The episodes of a client, as a row of `FOUND`."""
+        points = columns_of(group, POINT)
+        life, known, lasts = Life(points), rows_of(group, KNOWN), rows_of(group, LAST)
+        samples: defaultdict[Series, list[Sample]] = defaultdict(list)
+        seen: dict[Series, int] = {}
+        for each in known:
+            series = each["rule"], each["name"], each["attrs"]
+            seen[series] = max(each["last_ts"], seen.get(series, each["last_ts"]))
+            if each["state"] == OPEN:
+                samples[series].append(carried(each))
+        for rule, series, told in chain(self.samples(life), self.silences(life, lasts)):
+            since_ts = seen.get(series)
+            told = held(rule, told, self.now_ms)
+            samples[series] += (each for each in told if since_ts is None or each.ts > since_ts)
+        row = {
+            INSTANCE: group[INSTANCE][0].as_py(),
+            "keys": in_common(points),
+            "episodes": list(chain.from_iterable(episodes(*each, self.now_ms) for each in samples.items())),
+        }
+        return pa.Table.from_pylist([row], FOUND)
+
+    def samples(self, life: Life) -> Iterator[Samples]:
         """The samples of each series that a rule compares."""
         for rule in self.rules:
             for attrs, values in series_of(life, rule).items():
                 yield rule, (rule.id, rule.metric, attrs), list(judged(rule, values, self.changes))
 
+    def silences(self, life: Life, lasts: Sequence[Mapping[str, Any]]) -> Iterator[Samples]:
+        """The samples of rules about silence, by the last push of the client."""
+        for rule in silence_rules(self.rules):
+            for last in lasts:
+                yield rule, (rule.id, SILENCE, None), [of_silence(last, life, rule, self.now_ms)]
+
     def changes(self, group: str | None, now_ms: int, window_ms: float) -> int:
         """The clients of a group that live now and did not before the window, or the other way round."""
         lives, before_ms = self.lives.get(group or "", ()), now_ms - window_ms
         return sum((begin <= now_ms <= end) != (begin <= before_ms <= end) for begin, end in lives)
-
-
-@dataclass(frozen=True, slots=True)
-class SampleTask:
-    """The function of a task that finds the samples of a client, as rows of `SAMPLE`."""
-
-    judge: Judge
-
-    def __call__(self, group: pa.Table) -> pa.Table:
-        life, instance = Life(columns_of(group, POINT)), group[INSTANCE][0].as_py()
-        found = [
-            (rule, series, each) for rule, series, samples in self.judge.samples(life) for each in samples
-        ]
-        return pa.Table.from_pylist([sample_row(instance, *each) for each in found], SAMPLE)
 
 
 def sample_row(instance: str, rule: Rule, series: Series, sample: Sample) -> dict[str, Any]:
@@ -95,52 +119,6 @@ def sample_row(instance: str, rule: Rule, series: Series, sample: Sample) -> dic
     }
 
 
-@dataclass(frozen=True, slots=True)
-class DetectTask:
-    """The function of a task that finds the episodes of a client, as a row of `FOUND`."""
-
-    judge: Judge
-    of_silence: Sequence[Rule]
-    now_ms: int
-    """The latest receive time in the tables."""
-
-    def __call__(self, group: pa.Table) -> pa.Table:
-        points = columns_of(group, POINT)
-        life, known = Life(points), rows_of(group, KNOWN)
-        samples = defaultdict(
-            list, {series_key(each): [carried(each)] for each in known if each["state"] == OPEN}
-        )
-        seen: dict[Series, int] = {}
-        for each in known:
-            series = series_key(each)
-            seen[series] = max(each["last_ts"], seen.get(series, each["last_ts"]))
-        for series, found in self.samples(life, rows_of(group, LAST)):
-            since_ts = seen.get(series)
-            samples[series] += [each for each in found if since_ts is None or each.ts > since_ts]
-        row = {
-            INSTANCE: group[INSTANCE][0].as_py(),
-            "keys": in_common(points, life),
-            "episodes": [
-                each for series, found in samples.items() for each in episodes(series, found, self.now_ms)
-            ],
-        }
-        return pa.Table.from_pylist([row], FOUND)
-
-    def samples(
-        self, life: Life, lasts: Sequence[Mapping[str, Any]]
-    ) -> Iterator[tuple[Series, list[Sample]]]:
-        """The samples of each series, with those that a quota holds back, and those of silence."""
-        for rule, series, found in self.judge.samples(life):
-            yield series, held(rule, found, self.now_ms)
-        for each in lasts:
-            for rule in self.of_silence:
-                yield (rule.id, SILENCE, None), [of_silence(each, life, rule, self.now_ms)]
-
-
-def series_key(known: Mapping[str, Any]) -> Series:
-    return known["rule"], known["name"], known["attrs"]
-
-
 def rows_of(group: pa.Table, column: str) -> list[dict[str, Any]]:
     """The rows of a group that have a column."""
     return [each for each in group[column].to_pylist() if each is not None]
@@ -154,20 +132,20 @@ def columns_of(group: pa.Table, column: str) -> dict[str, list[Any]]:
     return {name: of_name.to_pylist() for name, of_name in zip(names, values, strict=True)}
 
 
-def in_common(points: Mapping[str, list[Any]], life: Life) -> list[dict[str, Any]]:
+def in_common(points: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
     """What a client has in common with others, as rows of `KEY`; nothing if it is gone.
 
     A client may have several brokers. Of what it has told in several ways, the last one by its text counts.
     """
     if any(points["terminating"]):
         return []
-    libraries = [" ".join(part for part in each[1:3] if part is not None) for each in life.whos]
+    software = set(zip(points["software_name"], points["software_version"], strict=True))
     single = {
         "group": points["group_id"],
         "gateway": points["gateway"],
         "principal": points["principal"],
         "address": points["client_address"],
-        "library": libraries,
+        "library": [" ".join(part for part in each if part is not None) for each in software],
     }
     keys = [(0, BROKER, each) for each in sorted(set(filter(None, points["node_id"])))]
     for place, (key, values) in enumerate(single.items(), 1):

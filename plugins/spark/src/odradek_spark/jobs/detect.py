@@ -20,12 +20,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek.findings.incidents import OBSERVED
-from odradek.findings.troubles import SILENCE
 from odradek_spark.jobs.causes import LEAST, Key, with_causes
-from odradek_spark.jobs.client import FOUND, KNOWN, LAST, OF_KNOWN, OF_LAST, DetectTask, Judge
+from odradek_spark.jobs.client import FOUND, KNOWN, LAST, OF_KNOWN, OF_LAST, Judge
 from odradek_spark.jobs.life import INSTANCE
 from odradek_spark.jobs.rewriting import Row
-from odradek_spark.jobs.rules import Rule
+from odradek_spark.jobs.rules import Rule, silence_rules
 from odradek_spark.jobs.samples import lives_of, of_points
 from odradek_spark.jobs.silence import last_pushes, twins
 from odradek_tables.schemas import ANOMALIES
@@ -73,14 +72,15 @@ def detected(
         is_theirs = ~F.col("name").startswith(OBSERVED)
         points = points.join(seen, (F.col(INSTANCE) == F.col("twin")) & is_theirs, "left_anti")
     rows = apart(of_points(points))
-    of_silence = silence_rules(rules)
-    of_values = tuple(each for each in rules if each not in of_silence)
     now_ms = (now.astimezone(UTC) - EPOCH) // timedelta(milliseconds=1)
-    task = DetectTask(Judge(of_values, lives_of(rows, of_values)), of_silence, now_ms)
-    rows = rows.unionByName(as_column(known, KNOWN, OF_KNOWN), allowMissingColumns=True)
-    if of_silence and pushes is not None:
-        rows = rows.unionByName(as_column(last_pushes(pushes, now), LAST, OF_LAST), allowMissingColumns=True)
-    clients = apart(rows.groupBy(INSTANCE).applyInArrow(task, from_arrow_schema(FOUND)))
+    judge = Judge(tuple(rules), lives_of(rows, rules), now_ms)
+    parts = [as_column(known, KNOWN, OF_KNOWN)]
+    if silence_rules(rules) and pushes is not None:
+        parts.append(as_column(last_pushes(pushes, now), LAST, OF_LAST))
+    for part in parts:
+        rows = rows.unionByName(part, allowMissingColumns=True)
+    found = rows.groupBy(INSTANCE).applyInArrow(lambda group: judge.found(group), from_arrow_schema(FOUND))
+    clients = apart(found)
     told = clients.where(F.size("episodes") > 0).toArrow().to_pylist()
     keys = {each[INSTANCE]: [Key(**key) for key in each["keys"]] for each in told}
     episodes = [
@@ -102,11 +102,6 @@ def as_column(rows: DataFrame, name: str, names: Sequence[str]) -> DataFrame:
     times = {each for each, kind in rows.dtypes if kind == "timestamp"}
     fields = (F.unix_micros(each).alias(each) if each in times else F.col(each) for each in names)
     return rows.select(INSTANCE, F.struct(*fields).alias(name))
-
-
-def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules about silence; their threshold is a number of push intervals."""
-    return [each for each in rules if each.metric == SILENCE]
 
 
 def apart(rows: DataFrame) -> DataFrame:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import float_info
 from typing import Any, Final, NamedTuple
 
 from odradek.findings.hints import SHARED
-from odradek.findings.troubles import BY_ID, EXPLAINED, TROUBLES, Kind, Trouble
+from odradek.findings.troubles import BY_ID, EXPLAINED, SILENCE, TROUBLES, Kind, Trouble
 from odradek.plugin import ConfigError, PluginConfig
 from odradek.settings import TABLE, TEXT, Choice, Number, declare, read_settings
 
@@ -170,6 +170,11 @@ def default_rules() -> list[Rule]:
         for each in (*TROUBLES, *SHARED)
         for metric in dict.fromkeys(each.metrics.values())
     ]
+
+
+def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules about silence; their threshold is a number of push intervals."""
+    return [each for each in rules if each.metric == SILENCE]
 
 
 def combined(defaults: Iterable[Rule], own: Iterable[Rule]) -> list[Rule]:

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from odradek.findings.incidents import LOST
 from odradek.findings.troubles import THROTTLED
 from odradek.temporality.clients import silence_ms
-from odradek_spark.jobs.client import POINT, SAMPLE, Judge, Lives, SampleTask
+from odradek_spark.jobs.client import POINT, SAMPLE, Judge, Lives
 from odradek_spark.jobs.life import INSTANCE, OF_POINT, TIMES, ms
 from odradek_spark.jobs.rules import Rule
 
@@ -33,9 +33,9 @@ def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
         the rule; ``hold_ms`` double: its time; ``terminating``; ``worse`` boolean: beyond the threshold, and
         all conditions of the rule hold; ``beyond`` boolean: the same with the clearing threshold.
     """
-    task = SampleTask(Judge(tuple(rules), lives_of(of_points(points), rules)))
-    read = of_points(points.where(F.col("name").isin(metrics(rules))))
-    return read.groupBy(INSTANCE).applyInArrow(task, from_arrow_schema(SAMPLE))
+    judge = Judge(tuple(rules), lives_of(of_points(points), rules))
+    read = of_points(points.where(F.col("name").isin(metrics(rules)))).groupBy(INSTANCE)
+    return read.applyInArrow(lambda group: judge.sampled(group), from_arrow_schema(SAMPLE))
 
 
 def of_points(points: DataFrame) -> DataFrame:
