@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -177,9 +178,10 @@ def test_members_that_come_and_go_explain_rebalances() -> None:
     def worse(judge: Judge) -> bool:
         return any(each.worse for _, _, samples in judge.samples(life(totals)) for each in samples)
 
-    assert worse(Judge([rule]))
-    assert worse(Judge([rule], {"other": minutes}))
-    assert not worse(Judge([rule], {"g": minutes}))
+    in_a_task = pickle.loads(pickle.dumps(rule))
+    assert worse(Judge([in_a_task]))
+    assert worse(Judge([in_a_task], {"other": minutes}))
+    assert not worse(Judge([in_a_task], {"g": minutes}))
 
 
 @pytest.mark.parametrize(("is_expected", "now_s", "told"), [(True, 161, 1), (True, 140, 0), (False, 161, 0)])

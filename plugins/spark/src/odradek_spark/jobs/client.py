@@ -62,8 +62,12 @@ class Judge:
     def sampled(self, group: pa.Table) -> pa.Table:
         """The samples of a client, as rows of `SAMPLE`."""
         life, instance = Life(columns_of(group, POINT)), group[INSTANCE][0].as_py()
-        found = ((*of, each) for *of, samples in self.samples(life) for each in samples)
-        return pa.Table.from_pylist([sample_row(instance, *each) for each in found], SAMPLE)
+        rows = [
+            sample_row(instance, rule, series, each)
+            for rule, series, samples in self.samples(life)
+            for each in samples
+        ]
+        return pa.Table.from_pylist(rows, SAMPLE)
 
     def found(self, group: pa.Table) -> pa.Table:
         """The episodes of a client, as a row of `FOUND`."""

@@ -52,10 +52,9 @@ def judged(rule: Rule, series: Sequence[Value], changes: Changes) -> Iterator[Sa
     limits, worse_ms = rule.limits, None
     window_ms = length_ms(rule, max(each.push.interval_ms for each in series))
     at = [ms(each.ts) for each in series]
-    values, divisors = [each.value for each in series], [each.divisor for each in series]
-    if rule.over_s:
-        values, divisors = (over_window(rule, at, each, window_ms) for each in (values, divisors))
+    values = over_window(rule, at, [each.value for each in series], window_ms)
     if rule.per:
+        divisors = over_window(rule, at, [each.divisor for each in series], window_ms)
         values = [ratio(value, by) for value, by in zip(values, divisors, strict=True)]
     lags = of_lag(rule, series, at, window_ms)
     for number, each in enumerate(series):
@@ -89,8 +88,10 @@ def length_ms(rule: Rule, interval_ms: int) -> float:
 
 def over_window(
     rule: Rule, at: Sequence[int], values: Sequence[float | None], window_ms: float
-) -> list[float]:
-    """The increase over the window, for the rule's time."""
+) -> Sequence[float | None]:
+    """The increase over the window, for the rule's time, if it compares that."""
+    if not rule.over_s:
+        return values
     steps = [each or 0.0 for each in values]
     scale = rule.over_s * MS_PER_S
     return [increase(at, steps, now_ms, window_ms) * scale / window_ms for now_ms in at]

@@ -139,7 +139,7 @@ class Rule:
     @property
     def explained(self) -> int:
         """By how much each client of the group that comes or goes explains the value."""
-        return EXPLAINED if self.trouble is STORM else 0
+        return EXPLAINED if self.asks.id == STORM.id else 0
 
     @property
     def names(self) -> tuple[str, ...]:

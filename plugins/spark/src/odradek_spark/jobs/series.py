@@ -128,7 +128,7 @@ def fewest(points: Sequence[Point]) -> Sequence[Point]:
 
 def judged_by(condition: Condition, points: Sequence[Point], times: Times) -> Iterator[tuple[Point, bool]]:
     """Points, and whether the condition holds for each."""
-    is_above = condition.op == Op.ABOVE
+    is_above = Op(condition.op).upward
     for each, found in compared(condition, points, times):
         yield each, exceeds(found, condition.threshold) if is_above else found < condition.threshold
 
@@ -153,7 +153,7 @@ def pushes_of(condition: Condition, judged: Iterable[tuple[Point, bool]]) -> Map
     found: dict[Push, bool] = {}
     for point, holds in judged:
         before = found.get(point.push, holds)
-        found[point.push] = before or holds if condition.op == Op.ABOVE else before and holds
+        found[point.push] = before or holds if Op(condition.op).upward else before and holds
     return found
 
 
