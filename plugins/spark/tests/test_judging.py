@@ -202,7 +202,12 @@ def test_silence_is_told_once_it_is_longer_than_allowed(is_expected: bool, now_s
 
 def of_client(number: int, rule: str = "slow-broker", at_s: float = 0, **more: Any) -> dict[str, Any]:
     """An episode of a client at a broker."""
-    row = {"rule": rule, INSTANCE: str(number), "attrs": '{"node_id":"node-1"}', "cause": None}
+    row: dict[str, Any] = {
+        "rule": rule,
+        INSTANCE: str(number),
+        "attrs": '{"node_id":"node-1"}',
+        "cause": None,
+    }
     row |= {"started_ts": DAY + timedelta(seconds=at_s), "push_interval_ms": INTERVAL_MS}
     return row | more
 

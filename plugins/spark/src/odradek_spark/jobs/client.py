@@ -124,8 +124,9 @@ def sample_row(instance: str, rule: Rule, series: Series, sample: Sample) -> dic
 
 
 def rows_of(group: pa.Table, column: str) -> list[dict[str, Any]]:
-    """The rows of a group that have a column."""
-    return [each for each in group[column].to_pylist() if each is not None]
+    """The rows of a group that have a column; it is missing if no rule asks for it."""
+    found = group[column].to_pylist() if column in group.column_names else []
+    return [each for each in found if each is not None]
 
 
 def columns_of(group: pa.Table, column: str) -> dict[str, list[Any]]:
