@@ -129,11 +129,11 @@ def interpreted(spark: SparkSession) -> Iterator[None]:
             spark.conf.set(name, value)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
+        for name, former in before.items():
+            if former is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, value)
+                spark.conf.set(name, former)
 
 
 def close_unheard(dataset: Dataset, at: datetime) -> Detected | None:
