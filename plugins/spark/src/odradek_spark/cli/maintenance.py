@@ -30,7 +30,7 @@ STOP_S = 10.0
 """Seconds that an interrupted job has to stop. After them the session ends, which stops the job."""
 MINUTE_S = 60.0
 MS_PER_S = 1000
-PAUSE = 9
+PAUSE = 3
 """Pause after a run, in durations of the run: detection in a large fleet must not take all cores."""
 HOUR_S = 3600.0
 
@@ -147,7 +147,7 @@ class Maintenance:
     ) -> None:
         """Run due jobs.
 
-        A failed job is reported and runs again at its next time. A job that takes long runs at most a tenth
+        A failed job is reported and runs again at its next time. A job that takes long runs at most a quarter
         of the time. Once ``stop`` is set, no job begins, and the running one is not reported.
         """
         stopped = threading.Event() if stop is None else stop

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek.findings.incidents import LOST
-from odradek.findings.troubles import STEPS, THROTTLED
+from odradek.findings.troubles import STEPS
 from odradek_spark.jobs.accepted import accepted
-from odradek_spark.jobs.detect import CLOSED, SILENCE_INTERVALS, detect
-from odradek_spark.jobs.rewriting import IS_OPEN, OPEN, Row, key, rewritten, rows_of, written
-from odradek_spark.jobs.rules import Rule
-from odradek_spark.jobs.samples import MUTED_INTERVALS, MUTED_MS
-from odradek_spark.jobs.silence import silence_rules
+from odradek_spark.jobs.detect import detected
+from odradek_spark.jobs.islands import CLOSED, OPEN, SILENCE_INTERVALS
+from odradek_spark.jobs.life import MUTED_INTERVALS, MUTED_MS
+from odradek_spark.jobs.rewriting import IS_OPEN, Row, key, rewritten, rows_of, written
+from odradek_spark.jobs.rules import Rule, silence_rules
+from odradek_spark.jobs.samples import metrics
 from odradek_spark.load import load_dataset
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.following import last_received, news
@@ -35,7 +35,11 @@ NO_PUSHES = "no-pushes"
 """The reason of an end: the host received no push of any client."""
 UNHEARD = timedelta(minutes=3)
 """Time for which a push can be on its way into the tables."""
-FACTORY_MODE = "spark.sql.codegen.factoryMode"
+INTERPRETED: Final[Mapping[str, str]] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
 INTERVALS_BEFORE = 5
 """Push intervals to look back, besides a rule's time: two for late samples, and a silence."""
 
@@ -108,23 +112,28 @@ def recent_and_changed(
     recent = rows_of(dataset, files, IS_OPEN | (pc.field("last_recv_ts") >= begin))
     known = spark.createDataFrame(pa.Table.from_pylist(recent, ANOMALIES.schema))
     with interpreted(spark):
-        found = detect(points, rules, known, now, recent_pushes).toArrow().to_pylist()
+        found = detected(points, rules, known, now, recent_pushes)
     before = {key(each): each for each in recent}
     return recent, [each for each in found if before.get(key(each)) != each]
 
 
 @contextmanager
 def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Expressions are interpreted, because to compile so many of them costs more than it saves.
+    """Plans are neither compiled nor planned again after each stage: that costs more than it saves.
 
-    CPU of a run with the default rules: 78 instead of 91 s for 299 pushes, 217 instead of 252 s for 18 816.
+    CPU of a run over 299 pushes in a JVM that has detected before: 13 instead of 18 s.
     """
-    before = spark.conf.get(FACTORY_MODE) or "FALLBACK"
-    spark.conf.set(FACTORY_MODE, "NO_CODEGEN")
+    before = {name: spark.conf.get(name) for name in INTERPRETED}
     try:
+        for name, value in INTERPRETED.items():
+            spark.conf.set(name, value)
         yield
     finally:
-        spark.conf.set(FACTORY_MODE, before)
+        for name, former in before.items():
+            if former is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, former)
 
 
 def close_unheard(dataset: Dataset, at: datetime) -> Detected | None:
@@ -155,11 +164,6 @@ def look_back(rules: Sequence[Rule], interval_ms: int) -> timedelta:
         intervals += STEPS
     muted_ms = max(MUTED_MS, MUTED_INTERVALS * interval_ms) if of_silence else 0
     return timedelta(seconds=rule_s, milliseconds=intervals * interval_ms + muted_ms)
-
-
-def metrics(rules: Sequence[Rule]) -> list[str]:
-    of_all = (LOST, *(each.metric for each in THROTTLED))
-    return sorted({*of_all, *(name for each in rules for name in each.names)})
 
 
 def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]]) -> Detected:

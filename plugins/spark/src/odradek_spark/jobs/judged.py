@@ -1,137 +1,191 @@
-"""The verdict on each sample: whether its value is a trouble at that time in the life of its client."""
+"""The verdict on each value of a series: whether it is a trouble at that time in the life of its client."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
 
 from odradek.findings.troubles import LEAST_LAG_S, STEP_S, STEPS, WARM_UP_S
-from odradek_spark.jobs.rules import Op
-from odradek_spark.jobs.windows import LENGTH, MS_PER_S, SERIES, age_ms, increase, placed, within
+from odradek.temporality.clients import silence_ms
+from odradek_spark.jobs.life import OF_PUSH, US_PER_MS, Life, Push, Who, exceeds, ms
+from odradek_spark.jobs.rules import MS_PER_S, Limits, Rule
+from odradek_spark.jobs.series import Value, increase, whole
 
-MINUTE_MS = 60_000
-LEAST_VALUES = 3
+MINUTE_MS: Final = 60_000
+LEAST_VALUES: Final = 3
 """Values of a window of a lag that is full."""
+LEAST_HELD_MS: Final = 10_000
+Changes = Callable[[str | None, int, float], int]
+"""By group, time and length of a window: the clients of the group that live at one end of it only."""
 
 
-def judged(rows: DataFrame, lives: DataFrame | None) -> DataFrame:
-    """The samples of `odradek_spark.jobs.samples.samples`.
+@dataclass(slots=True, eq=False)
+class Sample:
+    """What a rule compared at a time; or, at the begin of a series, an episode that goes on."""
 
-    Args:
-        rows: Values of series and times, with the parameters of their rules.
-        lives: The clients of each group; None if no rule asks for them.
+    ts: int
+    start_ts: int | None
+    """Start of the covered interval; None for the previous sample."""
+    push: Push
+    who: Who
+    value: float
+    limits: Limits
+    worse: bool
+    """Beyond the threshold, and all conditions of the rule hold."""
+    beyond: bool
+    """The same with the clearing threshold."""
+    fired_ts: int | None = None
+    cause: str | None = None
+    samples: int = 1
+    worst: float | None = None
+    """Of an episode; None for the value."""
+
+
+def judged(rule: Rule, series: Sequence[Value], changes: Changes) -> Iterator[Sample]:
+    """The samples of a series, in the order of time. Values that are no number are none.
+
+    A rule that keeps its trouble has no sample of a value that is not beyond the threshold for a short time.
     """
-    step_ms = F.greatest(F.lit(STEP_S * MS_PER_S), F.col("interval_ms"))
-    window_ms = (
-        F.when(F.col("moves").isNotNull(), F.greatest(F.lit(MINUTE_MS), 1.5 * F.col("interval_ms")))
-        .when(F.col("steps") > 0, STEPS * step_ms)
-        .otherwise(F.greatest(F.col("over_ms"), F.lit(1)))
-    )
-    longest = F.max("push_interval_ms").over(Window.partitionBy(*SERIES))
-    numbered = placed(rows.withColumn("interval_ms", longest), window_ms, SERIES).withColumn(
-        "run", run_of_lag()
-    )
-    ratio = F.try_divide(F.col("compared"), F.col("divided"))
-    found = (
-        numbered.withColumns(
-            {
-                "compared": over_window("value"),
-                "divided": over_window("divisor"),
-                "busy": steps_beyond(),
-                "is_lag": is_lag(),
-            }
+    limits, worse_ms = rule.limits, None
+    window_ms = length_ms(rule, max(each.push.interval_ms for each in series))
+    at = [ms(each.ts) for each in series]
+    values = over_window(rule, at, [each.value for each in series], window_ms)
+    if rule.per:
+        divisors = over_window(rule, at, [each.divisor for each in series], window_ms)
+        values = [ratio(value, by) for value, by in zip(values, divisors, strict=True)]
+    lags = of_lag(rule, series, at, window_ms)
+    for number, each in enumerate(series):
+        value, now_ms = values[number], at[number]
+        if value is None or value != value:
+            continue
+        keep_ms = max(MINUTE_MS, 2 * each.push.interval_ms)
+        holds = (
+            is_asked(rule, each, keep_ms)
+            and (not rule.asks.steps or steps_beyond(rule, series, at, number, window_ms) >= rule.asks.steps)
+            and lags[number]
+            and (not rule.explained or value > rule.explained * changes(each.who[-1], now_ms, window_ms))
         )
-        .withColumn("value", F.when(F.col("is_ratio"), ratio).otherwise(F.col("compared")))
-        .where("value is not null and not isnan(value)")  # infinite values can leave no number
-    )
-    if lives is not None:
-        found = found.join(F.broadcast(lives), "group_id", "left").withColumn("changes", changes())
-    else:
-        found = found.withColumn("changes", F.lit(0))
-    keep_ms = F.greatest(F.lit(MINUTE_MS), 2 * F.col("push_interval_ms"))
-    asked = found.withColumn("holds", is_asked(keep_ms))
-    until_now = Window.partitionBy(*SERIES).orderBy("ts")
-    is_kept = F.col("keeps") & ~F.col("worse") & (age_ms("worse_ts") < keep_ms)
-    return (
-        asked.withColumns({name: F.col("holds") & beyond(limit) for name, limit in LIMITS.items()})
-        .withColumn("worse_ts", F.max(F.when(F.col("worse"), F.col("ts"))).over(until_now))
-        .where(~F.coalesce(is_kept, F.lit(False)))
-        .drop(*MADE, "lives")
-    )
+        worse = holds and rule.op.holds(value, limits.threshold)
+        if worse:
+            worse_ms = now_ms
+        elif rule.asks.keeps and worse_ms is not None and now_ms - worse_ms < keep_ms:
+            continue
+        beyond = holds and rule.op.holds(value, limits.clear)
+        yield Sample(each.ts, each.start_ts, each.push, each.who, value, limits, worse, beyond)
 
 
-LIMITS = {"worse": "threshold", "beyond": "clear"}
-MADE = (
-    *("is_ratio", "over_ms", "is_early", "steps", "moves", "explained", "interval_ms", "window_ms", "at_ms"),
-    *("place", "before_ms", "run", "compared", "divided", "busy", "is_lag", "changes", "holds", "worse_ts"),
-    *("divisor", "unless_ts", "read", "is_asked", "first_ts"),
-)
+def length_ms(rule: Rule, interval_ms: int) -> float:
+    """The length of the window in which a rule looks."""
+    if rule.asks.moves is not None:
+        return max(MINUTE_MS, 1.5 * interval_ms)
+    if rule.asks.steps:
+        return STEPS * max(STEP_S * MS_PER_S, interval_ms)
+    return rule.over_s * MS_PER_S
 
 
-def over_window(name: str) -> Column:
-    """The increase of a column over the rule's window, for the rule's time; or the column itself."""
-    scaled = increase(name, SERIES) * F.col("over_ms") / F.col("window_ms")
-    return F.when(F.col("over_ms") > 0, scaled).otherwise(F.col(name))
+def over_window(
+    rule: Rule, at: Sequence[int], values: Sequence[float | None], window_ms: float
+) -> Sequence[float | None]:
+    """The increase over the window, for the rule's time, if it compares that."""
+    if not rule.over_s:
+        return values
+    steps = [each or 0.0 for each in values]
+    scale = rule.over_s * MS_PER_S
+    return [increase(at, steps, now_ms, window_ms) * scale / window_ms for now_ms in at]
 
 
-def steps_beyond() -> Column:
+def ratio(value: float | None, divisor: float | None) -> float | None:
+    return None if value is None or not divisor else value / divisor
+
+
+def is_asked(rule: Rule, value: Value, keep_ms: int) -> bool:
+    """Whether the trouble means something now in the life of the client, and nothing explains it."""
+    push = value.push
+    warm_ms = max(WARM_UP_S * MS_PER_S, push.interval_ms)
+    if not rule.is_early and (push.age_ms < warm_ms or push.terminating):
+        return False
+    is_explained = value.explained_ts is not None and ms(value.ts) - ms(value.explained_ts) <= keep_ms
+    return value.is_asked and not is_explained
+
+
+def steps_beyond(
+    rule: Rule, series: Sequence[Value], at: Sequence[int], number: int, window_ms: float
+) -> int:
     """In how many steps of the window the sum has increased by its share of the threshold."""
-    limit = F.col("threshold") / STEPS * (F.col("window_ms") / STEPS / (STEP_S * MS_PER_S))
-    found = F.lit(0)
-    for step in range(STEPS):
-        added = F.sum("value").over(within(SERIES, (step + 1) / STEPS, step / STEPS))
-        found += F.coalesce(added > limit, F.lit(False)).cast("int")
+    step_ms = window_ms / STEPS
+    limit = rule.threshold / STEPS * (step_ms / (STEP_S * MS_PER_S))
+    edges = [bisect_right(at, at[number] - step * step_ms) for step in range(STEPS + 1)]
+    return sum(
+        exceeds(sum(each.value or 0.0 for each in series[first:end]), limit)
+        for end, first in pairwise(edges)
+        if first < end
+    )
+
+
+def of_lag(rule: Rule, series: Sequence[Value], at: Sequence[int], window_ms: float) -> list[bool]:
+    """Whether a lag has not shrunk for a window, while the position moves and the lag grows, or stays."""
+    if rule.asks.moves is None:
+        return [True] * len(series)
+    found, begin, before = [], 0, 0.0
+    for number, (now_ms, each) in enumerate(zip(at, series, strict=True)):
+        value = each.value or 0.0
+        if not 0.0 < before <= value:
+            begin = number
+        before = value
+        lasts = number - begin + 1 >= LEAST_VALUES and now_ms - at[begin] >= window_ms
+        found.append(value > 0.0 and lasts and is_lag(rule, series, at, number, window_ms))
     return found
 
 
-def run_of_lag() -> Column:
-    """The number of the run in which a lag never shrinks and is never 0."""
-    in_order = Window.partitionBy(*SERIES).orderBy("at_ms")
-    before = F.lag("value").over(in_order)
-    goes_on = F.coalesce((before > 0) & (before <= F.col("value")), F.lit(False))
-    return F.when(F.col("moves").isNotNull(), F.sum((~goes_on).cast("int")).over(in_order))
+def is_lag(rule: Rule, series: Sequence[Value], at: Sequence[int], number: int, window_ms: float) -> bool:
+    first = bisect_right(at, at[number] - window_ms)
+    read = sum(each.read for each in series[first : number + 1])
+    if not rule.asks.moves:
+        return read == 0.0
+    value, before = series[number].value or 0.0, series[first - 1].value if first else None
+    least = read / window_ms * MS_PER_S * LEAST_LAG_S
+    return exceeds(read, 0.0) and before is not None and value > before and value > least
 
 
-def is_lag() -> Column:
-    """Whether a lag has not shrunk for a window, while the position moves and the lag grows, or stays."""
-    of_run = Window.partitionBy(*SERIES, "run").orderBy("at_ms")
-    since_ms, values = F.min("at_ms").over(of_run), F.count("value").over(of_run)
-    frame = Window.partitionBy(*SERIES).orderBy("place")
-    first = F.last("value").over(frame.rangeBetween(Window.unboundedPreceding, 1 - LENGTH))
-    read = F.coalesce(F.sum("read").over(within(SERIES)), F.lit(0.0))
-    least = read / F.col("window_ms") * MS_PER_S * LEAST_LAG_S
-    grows = (read > 0) & (F.col("value") > first) & (F.col("value") > least)
-    lasts = (values >= LEAST_VALUES) & (F.col("at_ms") - since_ms >= F.col("window_ms"))
-    return (F.col("value") > 0) & lasts & F.when(F.col("moves"), grows).otherwise(read == 0)
+def held(rule: Rule, samples: Sequence[Sample], now_ms: int) -> list[Sample]:
+    """With the samples that a throttled client would have sent: its quota holds back its pushes, too."""
+    found = list(samples)
+    if rule.asks.keeps and found and found[-1].worse and not found[-1].push.terminating:
+        last, push = found[-1], found[-1].push
+        interval_ms = max(push.interval_ms, LEAST_HELD_MS)
+        until_ms = min(now_ms, ms(last.ts) + push.throttle_ms)
+        later = range(ms(last.ts) + interval_ms, until_ms + 1, interval_ms)
+        found += [replace(last, ts=at_ms * US_PER_MS) for at_ms in later]
+    return found
 
 
-def changes() -> Column:
-    """The clients of a group that live now and did not before the window, or the other way round."""
-    return F.expr(
-        "coalesce(size(filter(lives, each -> (each.begin <= at_ms and at_ms <= each.end)"
-        " <> (each.begin <= at_ms - window_ms and at_ms - window_ms <= each.end))), 0)"
+def of_silence(last: Mapping[str, Any], life: Life, rule: Rule, now_ms: int) -> Sample:
+    """The sample of a rule about silence: at the last push of a client, or when it became silent.
+
+    Args:
+        last: Its last push: a row of `odradek_spark.jobs.silence.last_pushes`.
+        life: What it has told, for its labels, and for what holds it back.
+        rule: A rule about silence.
+        now_ms: The latest receive time in the tables.
+    """
+    interval_ms, recv_ts, limits = last["push_interval_ms"], last["recv_ts"], rule.limits
+    latest = max(life.pushes, key=lambda each: each.recv_ts, default=None)
+    wait_ms = latest.throttle_ms if latest is not None else 0
+    allowed_ms = max(limits.threshold * interval_ms, silence_ms(interval_ms)) + limits.hold_ms + wait_ms
+    fire_ms = int(ms(recv_ts) + last["away_ms"] + allowed_ms)
+    is_silent = last["is_expected"] and not life.is_lost and now_ms > fire_ms
+    ts = fire_ms * US_PER_MS if is_silent else recv_ts
+    labels = whole([each[len(OF_PUSH) :] for each in life.whos] or [(None, None)])
+    return Sample(
+        ts=ts,
+        start_ts=recv_ts,
+        push=Push(ts, recv_ts, interval_ms, last["terminating"], wait_ms),
+        who=(*(last[name] for name in OF_PUSH), *labels),
+        value=(ms(ts) - ms(recv_ts)) / interval_ms,
+        limits=limits._replace(hold_ms=0.0),
+        worse=is_silent,
+        beyond=is_silent,
     )
-
-
-def is_asked(keep_ms: Column) -> Column:
-    """Whether the trouble means something now in the life of the client, and nothing else explains it."""
-    warm_ms = F.greatest(F.lit(WARM_UP_S * MS_PER_S), F.col("push_interval_ms"))
-    lives = (age_ms("first_ts", "recv_ts") >= warm_ms) & ~F.col("terminating")
-    is_explained = F.coalesce(age_ms("unless_ts") <= keep_ms, F.lit(False))
-    asked = (F.col("is_early") | lives) & F.col("is_asked") & ~is_explained
-    comes_again = (F.col("steps") == 0) | (F.col("busy") >= F.col("steps"))
-    moves = F.col("moves").isNull() | F.col("is_lag")
-    is_more = (F.col("explained") == 0) | (F.col("value") > F.col("explained") * F.col("changes"))
-    return F.coalesce(asked & comes_again & moves & is_more, F.lit(False))
-
-
-def beyond(limit: str) -> Column:
-    """Whether the value is beyond the limit in a column."""
-    value, op = F.col("value"), F.col("op")
-    comparisons = {
-        Op.ABOVE: value > F.col(limit),
-        Op.AT_LEAST: value >= F.col(limit),
-        Op.BELOW: value < F.col(limit),
-        Op.AT_MOST: value <= F.col(limit),
-    }
-    return F.coalesce(*(F.when(op == each.value, holds) for each, holds in comparisons.items()))

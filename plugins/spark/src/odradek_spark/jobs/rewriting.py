@@ -8,12 +8,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from odradek_spark.jobs.islands import OPEN
 from odradek_tables.dataset import Dataset
 from odradek_tables.files import Manifest, arrow_files, write_files
 from odradek_tables.log import LiveFile
 from odradek_tables.schemas import ANOMALIES
 
-OPEN: Final = "open"
 EPISODE: Final = ("rule", "client_instance_id", "name", "attrs", "started_ts")
 """The key of an episode."""
 IS_OPEN: Final = pc.field("state") == OPEN

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import operator
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import float_info
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from odradek.findings.hints import SHARED
-from odradek.findings.troubles import BY_ID, EXPLAINED, TROUBLES, Condition, Trouble
+from odradek.findings.troubles import BY_ID, EXPLAINED, SILENCE, TROUBLES, Kind, Trouble
 from odradek.plugin import ConfigError, PluginConfig
 from odradek.settings import TABLE, TEXT, Choice, Number, declare, read_settings
 
 DEFAULT_FOR_S = 180.0
 """KIP-714's example of proactive monitoring: above a threshold for more than 180 seconds."""
 STORM = BY_ID["rebalance-storm"]
+PLAIN: Final = Trouble(id="", question="", metrics={}, threshold=0.0, unit="", source="", advice="")
+"""What a person's own rule asks besides its settings."""
+COORDINATOR: Final = r"(node-)?[12]\d{9}"
+"""How older clients of Java call the connection to the coordinator of their group."""
+MS_PER_S: Final = 1000
 
 
 class RuleError(ValueError):
@@ -36,6 +42,18 @@ class Op(StrEnum):
         """Whether larger values are worse."""
         return self in (Op.ABOVE, Op.AT_LEAST)
 
+    def holds(self, value: float, threshold: float) -> bool:
+        """Whether a value is beyond a threshold."""
+        return COMPARISONS[self](value, threshold)
+
+
+COMPARISONS: Final[Mapping[Op, Callable[[float, float], bool]]] = {
+    Op.ABOVE: operator.gt,
+    Op.AT_LEAST: operator.ge,
+    Op.BELOW: operator.lt,
+    Op.AT_MOST: operator.le,
+}
+
 
 class Aggregate(StrEnum):
     """The aggregate that is compared if an instance has several series of the metric."""
@@ -50,6 +68,15 @@ class Aggregate(StrEnum):
 OPS: Final = Choice({each.value: each for each in Op})
 ANY: Final = Number(-float_info.max, float_info.max)
 SECONDS: Final = Number(0, float_info.max)
+
+
+class Limits(NamedTuple):
+    """What the values of a series are compared with, and for how long they must be beyond it."""
+
+    op: Op
+    threshold: float
+    clear: float
+    hold_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,26 +110,26 @@ class Rule:
     is a person's own, and asks from the first push on."""
 
     @property
-    def also(self) -> tuple[Condition, ...]:
-        """Conditions that must hold at the same time."""
-        return self.trouble.also if self.trouble is not None else ()
+    def asks(self) -> Trouble:
+        """Its further conditions."""
+        return self.trouble or PLAIN
 
     @property
-    def unless(self) -> tuple[Condition, ...]:
-        """Conditions that explain it."""
-        return self.trouble.unless if self.trouble is not None else ()
+    def skip(self) -> str:
+        """A regular expression: not the series whose first label matches it."""
+        return f"^({self.asks.skip}|{COORDINATOR})$" if self.asks.skip else ""
 
     @property
-    def position(self) -> str:
-        """Of a lag: the metric of what is read."""
-        return self.trouble.position if self.trouble is not None else ""
+    def is_early(self) -> bool:
+        """Whether it asks from the first push to the last one."""
+        return self.trouble is None or self.trouble.begins_at_first
 
     @property
-    def skip(self) -> tuple[str, str] | None:
-        """A label, and the regular expression of its values that are not compared."""
-        if self.trouble is None or not self.trouble.skip:
-            return None
-        return self.trouble.labels[0], self.trouble.skip
+    def limits(self) -> Limits:
+        """What its values are compared with."""
+        # a loss is in its window for longer than it must hold
+        hold_ms = 0.0 if self.asks.kind is Kind.LOSS else self.for_s * MS_PER_S
+        return Limits(self.op, self.threshold, self.threshold if self.clear is None else self.clear, hold_ms)
 
     @property
     def is_whole(self) -> bool:
@@ -112,12 +139,13 @@ class Rule:
     @property
     def explained(self) -> int:
         """By how much each client of the group that comes or goes explains the value."""
-        return EXPLAINED if self.trouble is STORM else 0
+        return EXPLAINED if self.asks.id == STORM.id else 0
 
     @property
     def names(self) -> tuple[str, ...]:
         """The metrics that the rule reads."""
-        found = (self.metric, self.per, self.position, *(each.metric for each in (*self.also, *self.unless)))
+        conditions = (each.metric for each in (*self.asks.also, *self.asks.unless))
+        found = (self.metric, self.per, self.asks.position, *conditions)
         return tuple(dict.fromkeys(filter(None, found)))
 
 
@@ -142,6 +170,11 @@ def default_rules() -> list[Rule]:
         for each in (*TROUBLES, *SHARED)
         for metric in dict.fromkeys(each.metrics.values())
     ]
+
+
+def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """The rules about silence; their threshold is a number of push intervals."""
+    return [each for each in rules if each.metric == SILENCE]
 
 
 def combined(defaults: Iterable[Rule], own: Iterable[Rule]) -> list[Rule]:

@@ -6,99 +6,21 @@ its clients are not silent. A client that is alone there cannot be told from a b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek.findings.incidents import LOST
-from odradek.findings.troubles import SILENCE
 from odradek_spark.frames import pushes as pushes_of
-from odradek_spark.jobs.rules import Rule
-from odradek_spark.jobs.samples import CLIENT, rule_rows, stepped
-from odradek_spark.jobs.windows import INSTANCE, SERIES, silence_ms
+from odradek_spark.jobs.life import INSTANCE, OF_PUSH
 from odradek_tables.query.views import OF_CLIENTS
 
-OF_PUSH = [name for name in CLIENT if name not in ("client_rack", "group_id")]
-"""The columns of `CLIENT` that a push has; the others are labels of its points."""
 SILENT_INTERVALS = 3.0
 """A client pushes once in 0.5 to 1.5 intervals, and two pushes may be lost (KIP-714)."""
 LATE = 1.75
 """Push intervals without any push at a broker that are too long: a client waits for at most 1.5 of them."""
 LEAST_AWAY_MS = 10_000
-TIMES = ("at_ms", "now_ms", "away_ms")
-
-
-def silence_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules about silence; their threshold is a number of push intervals."""
-    return [each for each in rules if each.metric == SILENCE]
-
-
-def silences(pushes: DataFrame, points: DataFrame, rules: Sequence[Rule], now: datetime) -> DataFrame:
-    """The samples of rules about silence: one for each client, at its last push or when it became silent.
-
-    Args:
-        pushes: Rows of the table ``pushes``, as far back as a silence can have begun.
-        points: Points of the same time, for the labels of clients, and for what holds them back.
-        rules: Rules of `silence_rules`; at least one.
-        now: The latest receive time in the tables.
-
-    Returns:
-        The columns of `odradek_spark.jobs.samples.samples`; ``value`` is in push intervals.
-    """
-    table = pushes.sparkSession.createDataFrame(rule_rows(rules)).select(
-        *("rule", "op", "threshold", "clear", "hold_ms", "keeps")
-    )
-    is_lost = (F.col("name") == LOST) & (F.col("step") > 0)
-    told = (
-        stepped(points)
-        .groupBy(INSTANCE)
-        .agg(
-            F.max("client_rack").alias("client_rack"),
-            F.max("group_id").alias("group_id"),
-            F.max_by("throttle_ms", "recv_ts").alias("throttle_ms"),
-            F.max(is_lost).alias("is_lost"),
-        )
-    )
-    at_ms, wait_ms = F.col("at_ms"), F.coalesce("throttle_ms", F.lit(0))
-    is_expected = F.col("is_expected") & ~F.coalesce("is_lost", F.lit(False))
-    intervals = F.col("threshold") * F.col("push_interval_ms")
-    allowed_ms = F.greatest(intervals, silence_ms("push_interval_ms")) + F.col("hold_ms") + wait_ms
-    fire_ms = (at_ms + F.col("away_ms") + allowed_ms).cast("bigint")
-    return (
-        last_pushes(pushes, now)
-        .join(told, INSTANCE, "left")
-        .crossJoin(F.broadcast(table))
-        .withColumns({"throttle_ms": wait_ms.cast("bigint"), "fire_ms": fire_ms})
-        .withColumn("worse", is_expected & (F.unix_millis(F.lit(now)) > F.col("fire_ms")))
-        .withColumns(
-            {
-                "name": F.lit(SILENCE),
-                "attrs": F.lit(None).cast("string"),
-                "start_ts": F.col("recv_ts"),
-                "recv_ts": F.when(F.col("worse"), F.timestamp_millis("fire_ms")).otherwise(F.col("recv_ts")),
-                "beyond": F.col("worse"),
-                "hold_ms": F.lit(0.0),
-            }
-        )
-        .withColumn("ts", F.col("recv_ts"))
-        .withColumn("value", (F.unix_millis("ts") - at_ms) / F.col("push_interval_ms"))
-        .select(
-            *(
-                *SERIES,
-                *CLIENT,
-                "value",
-                "ts",
-                "start_ts",
-                "recv_ts",
-                "push_interval_ms",
-                "throttle_ms",
-                "op",
-            ),
-            *("threshold", "clear", "hold_ms", "keeps", "terminating", "worse", "beyond"),
-        )
-    )
+TOLD = ("recv_ts", "push_interval_ms", "terminating", "is_expected", "at_ms", "now_ms", "away_ms")
 
 
 def silent(df: DataFrame, intervals: float = SILENT_INTERVALS) -> DataFrame:
@@ -160,7 +82,7 @@ def last_pushes(pushes: DataFrame, now: datetime | None = None) -> DataFrame:
         )
         .join(F.broadcast(away(pushes)), "broker_id", "left")
         .withColumns({"away_ms": F.coalesce(gaps_ms, F.lit(0)) + unheard_ms, "is_expected": is_last})
-        .select(INSTANCE, *OF_PUSH, *("recv_ts", "push_interval_ms", "terminating", "is_expected"), *TIMES)
+        .select(INSTANCE, *OF_PUSH, *TOLD)
     )
 
 
