@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,7 +107,7 @@ def test_an_ended_child_is_not_another_program() -> None:
 
 def test_the_load_of_others_is_a_mean_of_a_second_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds, busy = iter((0.0, 2.0, 2.5, 4.0)), iter((10.0, 11.0, 14.0))
-    monkeypatch.setattr("bench.others.time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("bench.others.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr("bench.others.busy_s", lambda: next(busy))
     others = Others()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,8 +76,8 @@ def test_rounds_follow_until_it_is_interrupted(
             raise KeyboardInterrupt
 
     first_s = now_s[0]
-    monkeypatch.setattr("odradek.cli.lag.time.sleep", sleep)
-    monkeypatch.setattr("odradek.cli.lag.time.monotonic", lambda: now_s[0])
+    clock = SimpleNamespace(sleep=sleep, monotonic=lambda: now_s[0])  # of the command, not of other threads
+    monkeypatch.setattr("odradek.cli.lag.time", clock)
 
     done = tool()
 

@@ -115,15 +115,17 @@ class Storing(Ending):
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "told", "line"),
     [
-        (Ending(), "run has returned; expected to store records until it is cancelled"),
-        (Storing(), "store got bytes among its records, expected TelemetryRecord"),
+        (Ending(), "run has returned; expected to store records until it is cancelled", 0),
+        (Storing(), "store got bytes among its records, expected TelemetryRecord", 2),
     ],
 )
 def test_a_source_that_ends_is_told_with_its_place(
-    source: Ending, told: str, caplog: pytest.LogCaptureFixture
+    source: Ending, told: str, line: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """``line`` is that of the fault in its ``run``."""
+
     async def scenario() -> None:
         runner = SourceRunner(source, Host().entrance, SystemClock())
         runner.start()
@@ -135,7 +137,7 @@ def test_a_source_that_ends_is_told_with_its_place(
 
     (message,) = caplog.messages
     assert told in message
-    assert f"({__file__}:{type(source).run.__code__.co_firstlineno}" in message
+    assert f"({__file__}:{type(source).run.__code__.co_firstlineno + line}" in message
 
 
 def test_records_are_left_to_their_sender_if_the_workers_are_busy() -> None:
