@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, Told, counted, gauge, ingest
@@ -19,6 +21,8 @@ from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import make_console
 from odradek_tables.dataset import Dataset
+from odradek_tables.files import write_files
+from odradek_tables.schemas import CLIENTS
 from support.console_client import no_cluster, page_client
 from support.delta_clients import EPOCH_S
 from support.watched_clients import WatchedClients, level
@@ -233,6 +237,21 @@ def test_what_is_remembered_replaces_the_points_of_the_tables() -> None:
 # the page
 
 
+def inventory(root: Path, *clients: Mapping[str, object]) -> None:
+    """Write rows of the inventory."""
+    rows = pa.Table.from_pylist(list(clients), CLIENTS.schema)
+    dataset = Dataset(str(root))
+    dataset.create([CLIENTS])
+    dataset.exchange(CLIENTS, [], write_files(dataset.root, CLIENTS, rows), {}, data_change=True)
+
+
+def seen(number: int, client_id: str, last_s: int, **more: object) -> dict[str, object]:
+    """A row of a client that pushed six times in the hour before a second after midnight."""
+    times = [datetime.fromtimestamp(MIDNIGHT_S + each, UTC) for each in (last_s - 3_000, last_s)]
+    names = {"client_instance_id": instance(number), "client_id": client_id, "bucket": 0, "pushes": 6}
+    return names | {"valid_from": times[0], "valid_to": times[1], "last_seen": times[1]} | more
+
+
 @pytest.fixture
 def pages(root: Path) -> TestClient:
     """The page of client 1, of which the console remembers two pushes: one an hour after the tables' last."""
@@ -271,6 +290,43 @@ def test_the_page_of_a_client_goes_back_to_the_tables(pages: TestClient) -> None
     assert of_topic_a(remembered) == [70.0, 70.0]
     assert of_topic_a(answer["series"]) == [*(float(each) for each in range(12)), 70.0, 70.0]
     assert not [each for each in answer["problems"] if "tables" in each]
+
+
+def test_a_client_that_only_the_tables_know_has_its_page(pages: TestClient, root: Path) -> None:
+    """Its window of a quarter of an hour ends with its last push, and all of it is read from the tables."""
+    inventory(
+        root,
+        seen(2, "other", 3_000, software_name="librdkafka", software_version="2.8.0"),
+        seen(
+            2,
+            "other",
+            6_600,
+            software_name="librdkafka",
+            software_version="2.9.0",
+            principal="User:ANONYMOUS",
+        ),
+        seen(3, "other", 900),
+    )
+
+    by_id, by_instance = (pages.get(f"/clients/{each}") for each in ("other", instance(2)))
+    found = pages.get(f"/api/v1/clients/{instance(2)}").json()
+
+    assert by_id.text == by_instance.text
+    assert "the tables, since the console has forgotten it" in by_id.text
+    assert (found["state"], found["pushes"], found["version"]) == ("gone", 12, "2.9.0")
+    assert (found["first_ms"], found["last_ms"]) == (BEGIN_MS, BEGIN_MS + 6_600_000)
+    ((metric, points),) = [(each["metric"], each["points"]) for each in found["series"]]
+    assert metric == LATENCY
+    assert points == [[BEGIN_MS + 6_000_000, 99.0], [BEGIN_MS + 6_600_000, 99.0]]
+    assert pages.get("/clients/nobody").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "s3://"])
+def test_a_client_is_unknown_if_the_tables_cannot_be_read(pages: TestClient, path: str) -> None:
+    console = pages.app.state.console  # type: ignore[attr-defined]
+    console.tables = OlderPoints(TablesSettings(path=path))
+
+    assert pages.get("/clients/other").status_code == 404
 
 
 def test_the_page_tells_what_is_wrong_with_the_tables(pages: TestClient) -> None:

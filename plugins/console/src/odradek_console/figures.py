@@ -25,6 +25,8 @@ STEPS: Final = 12
 """Of a sparkline."""
 PUSHED, SEEN, MEASURED = "pushed", "observed", "measured"
 """Who tells a figure: the client itself, a gateway or a host that observes it, or who measures a lag."""
+IN_TABLES: Final = "tables"
+"""Who tells of a client that the console has forgotten."""
 
 
 class Source(NamedTuple):

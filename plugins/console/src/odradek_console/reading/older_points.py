@@ -7,19 +7,25 @@ that was pushed twice, because the client did not receive the answer, counts onc
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from odradek.findings.client_metrics import client_metrics
 from odradek_console.engine.client_series import Labels
 from odradek_console.engine.series_history import LARGEST, ROLES, SMALLEST
-from odradek_console.rows import SeriesRow
+from odradek_console.reading.older_clients import interrupted, older_client
+from odradek_console.rows import ClientDetail, SeriesRow
 
+if TYPE_CHECKING:
+    pass
+
+log = logging.getLogger(__name__)
 TABLE: Final = "points"
 MOST_POINTS: Final = 300
 """Points of a series."""
@@ -170,6 +176,31 @@ class OlderPoints:
         finally:
             self.lock.release()
 
+    def client(self, name: str) -> ClientDetail | None:
+        """A client of the tables, by its instance id or client id; None, too, if they cannot be read."""
+        try:
+            import duckdb
+            from deltalake.exceptions import DeltaError
+
+            from odradek_tables.dataset import Dataset
+            from odradek_tables.duckdb_files import add_table
+            from odradek_tables.log import paths_between
+            from odradek_tables.schemas import CLIENTS
+        except ImportError:
+            return None
+        path, timeout_s = self.settings.path, self.settings.timeout_s
+        try:
+            table = Dataset(path).open(CLIENTS)
+            if table is None:
+                return None
+            with duckdb.connect() as connection, interrupted(connection, timeout_s):
+                connection.execute(SETTINGS)
+                add_table(connection, path, CLIENTS, paths_between(table, CLIENTS.time))
+                return older_client(connection, name)
+        except (duckdb.Error, DeltaError, OSError, ValueError) as error:
+            log.warning("%s: the client %r was not looked up: %s", path, name, first_line(error))
+            return None
+
     def answer(self, wanted: Wanted) -> Older:
         """Read the tables."""
         try:
@@ -224,17 +255,14 @@ class Reading:
                 if bound:
                     self.stop(bound, back_to)
                     return
-                timer = threading.Timer(self.end_s - self.now_s(), connection.interrupt)
-                timer.start()
                 try:
-                    name = f"slice_{number}"
-                    add_table(connection, self.settings.path, POINTS, [each.path for each in files], name)
-                    rows += self.add(connection.execute(*self.query(name)).fetchall())
+                    with interrupted(connection, self.end_s - self.now_s()):
+                        name = f"slice_{number}"
+                        add_table(connection, self.settings.path, POINTS, [each.path for each in files], name)
+                        rows += self.add(connection.execute(*self.query(name)).fetchall())
                 except duckdb.InterruptException:
                     self.stop(f"{self.settings.timeout_s:g} s", back_to)
                     return
-                finally:
-                    timer.cancel()
                 back_to = min((each.first for each in files if each.first is not None), default=back_to)
 
     def bound(self, rows: int, size_bytes: int) -> str:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from odradek.client.errors import ClientError
 from odradek_console.engine.client_entry import State
-from odradek_console.figures import FIGURES, PUSHED, SEEN
+from odradek_console.figures import FIGURES, IN_TABLES, PUSHED, SEEN
 from odradek_console.json_form import JsonRow
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
@@ -33,7 +33,11 @@ WINDOWS: Final = {"15m": 900_000, "2h": 7_200_000, "12h": 43_200_000}
 OLDER_WINDOWS: Final = {"24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000}
 """Those for which the tables of odradek-spark are needed."""
 THROTTLE: Final = "throttle.time"
-TOLD_BY: Final = {PUSHED: "its own pushes", SEEN: "a gateway or a host that observes it"}
+TOLD_BY: Final = {
+    PUSHED: "its own pushes",
+    SEEN: "a gateway or a host that observes it",
+    IN_TABLES: "the tables, since the console has forgotten it",
+}
 
 
 def unit_of(row: SeriesRow) -> str:
@@ -117,13 +121,15 @@ def window_of(request: Request) -> str:
 
 
 def found_client(request: Request, since_ms: int) -> ClientDetail:
-    """The client that a path names.
+    """The client that a path names: one that the console knows, else one of the tables.
 
     Raises:
         HTTPException: 404, there is none.
     """
     name, console = request.path_params["instance"], console_of(request)
     detail = console.view.client(name, since_ms)
+    if detail is None and console.tables is not None:
+        detail = console.tables.client(name)
     if detail is None:
         raise HTTPException(404, f"No client {name} has pushed within the hours that the console has read.")
     return detail
@@ -140,10 +146,11 @@ def windowed(request: Request, name: str = "") -> tuple[ClientDetail, Window]:
     detail = found_client(request, now_ms - span_ms)
     end_ms = now_ms
     if detail.row.last_ms < now_ms - span_ms:
-        end_ms = detail.row.last_ms
+        end_ms = detail.row.last_ms + 1  # the window does not have its end
         detail = found_client(request, end_ms - span_ms)
     window = Window(begin_ms=end_ms - span_ms, end_ms=end_ms, scale=console.view.reading().scale)
-    if console.tables is None or name in WINDOWS:
+    is_remembered = name in WINDOWS and IN_TABLES not in detail.row.sources
+    if console.tables is None or is_remembered:
         return detail, window
     older = console.tables.ask(wanted(detail, window))
     joint = replace(detail, series=tuple(joined(detail.series, older.series)))
@@ -200,7 +207,7 @@ def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
         "Told by": ", ".join(TOLD_BY[each] for each in row.sources),
         "Way in": row.source,
         "Pushes": f"{row.pushes}, one every {age(row.interval_ms)}",
-        "Sizes": f"last {sizes[0]}, largest {sizes[1]}, all {sizes[2]}",
+        "Sizes": f"last {sizes[0]}, largest {sizes[1]}, all {sizes[2]}" if row.payload_bytes else "",
         "Gaps": f"{row.gaps}, {age(detail.gap_ms)} together" if row.gaps else "",
         "Refused": f"{row.refused}, last {row.last_error} at {utc(detail.last_error_ms)}"
         if row.refused
