@@ -66,8 +66,9 @@ def spark(class_archive: Path) -> Iterator[SparkSession]:
     from quick_session import VARIABLE, local_session
     from small_session import SMALL
 
-    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]  # of Python workers
-    session = local_session("tests", "local[2]", SMALL)
+    with pytest.MonkeyPatch.context() as patch:  # of Python workers, not of other programs that tests start
+        patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        session = local_session("tests", "local[2]", SMALL)
     os.environ.pop(VARIABLE, None)  # other JVMs have other classes
     yield session
     session.stop()
