@@ -30,7 +30,7 @@ SUITES: Final[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("suites.toml").read_text(encoding="utf-8")
 )
 DEFAULTS: Final = SUITES.pop("defaults")
-TOOLS: Final = {"go": "go", "python": sys.executable, "rust": "cargo"}
+TOOLS: Final = {"go": "go", "python": sys.executable}
 """The program of each language."""
 SHOWN_LINES: Final = 60
 

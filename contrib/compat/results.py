@@ -1,4 +1,4 @@
-"""What a suite says of its tests, in one form for all languages."""
+"""Reads the results of a suite's tests from its output, in one form for all languages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ GO: Final = re.compile(r"^--- (PASS|FAIL|SKIP): (\S+)", re.MULTILINE)
 PYTEST: Final = re.compile(
     r"^(PASSED|FAILED|ERROR|XFAIL|XPASS) ([^\s\[:]+(?:::[^\s\[]+(?:\[.*?\])?)?)(?= - |$)", re.MULTILINE
 )
-CARGO: Final = re.compile(r"^test (\S+) \.\.\. (ok|FAILED|ignored)", re.MULTILINE)
-PASSED: Final = frozenset({"PASS", "PASSED", "XPASS", "ok"})
+PASSED: Final = frozenset({"PASS", "PASSED", "XPASS"})
 FAILED: Final = frozenset({"FAIL", "FAILED", "ERROR"})
 
 
@@ -55,11 +54,6 @@ def of_pytest(printed: str) -> Outcome:
     return found._replace(skipped=found.skipped + skipped)
 
 
-def of_cargo(printed: str) -> Outcome:
-    """Read the output of ``cargo test``."""
-    return counted(dict(CARGO.findall(printed)), set(), printed)
-
-
 def counted(results: Mapping[str, str], begun: set[str], printed: str) -> Outcome:
     """The outcome of results by test, and of tests that have begun."""
     failed = {name for name, result in results.items() if result in FAILED} | (begun - results.keys())
@@ -68,4 +62,4 @@ def counted(results: Mapping[str, str], begun: set[str], printed: str) -> Outcom
     return Outcome(counts["passed"], others, sorted(failed), printed)
 
 
-READERS: Final[Mapping[str, Callable[[str], Outcome]]] = {"go": of_go, "python": of_pytest, "rust": of_cargo}
+READERS: Final[Mapping[str, Callable[[str], Outcome]]] = {"go": of_go, "python": of_pytest}

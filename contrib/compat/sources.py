@@ -28,7 +28,7 @@ def writable(source: Path, folder: Path, replaced: Mapping[str, str]) -> Path:
     copy = shutil.copytree(source, folder / "source")
     for path in [copy, *copy.rglob("*")]:
         path.chmod(path.stat().st_mode | 0o200)
-        if replaced and path.suffix in (".go", ".py", ".rs"):
+        if replaced and path.suffix in (".go", ".py"):
             text = path.read_text(encoding="utf-8")
             for old, new in replaced.items():
                 text = text.replace(old, new)

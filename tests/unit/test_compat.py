@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contrib.compat.__main__ import SUITES
-from contrib.compat.results import of_cargo, of_go, of_pytest, reason
+from contrib.compat.results import of_go, of_pytest, reason
 
 GO = """=== RUN   TestA
 --- PASS: TestA (0.00s)
@@ -27,11 +27,6 @@ ERROR tests/test_b.py::test_four - OSError: left
 ERROR tests/test_c.py
 ==== 1 failed, 3 passed, 2 skipped, 1 xfailed, 2 errors in 1.00s ====
 """
-CARGO = """running 3 tests
-test test_plain ... ok
-test test_sasl ... FAILED
-test test_socks ... ignored
-"""
 
 
 def test_a_test_without_a_result_has_failed() -> None:
@@ -49,12 +44,6 @@ def test_a_test_of_pytest_that_leaves_something_has_failed() -> None:
         "tests/test_b.py::test_four",
         "tests/test_c.py",
     ]
-
-
-def test_tests_of_cargo_are_read() -> None:
-    found = of_cargo(CARGO)
-
-    assert (found.passed, found.skipped, found.failed) == (1, 1, ["test_sasl"])
 
 
 def test_a_failure_that_is_not_known_is_told() -> None:

@@ -1,4 +1,4 @@
-"""What the console says about settings of an OpenID provider when it starts."""
+"""The console checks the settings of an OpenID provider when it starts."""
 
 from __future__ import annotations
 

@@ -329,6 +329,18 @@ def test_a_client_is_unknown_if_the_tables_cannot_be_read(pages: TestClient, pat
     assert pages.get("/clients/other").status_code == 404
 
 
+def test_a_client_is_looked_up_after_other_questions(root: Path) -> None:
+    inventory(root, seen(4, "waiting", 900))
+    tables = OlderPoints(TablesSettings(path=str(root), timeout_s=0.01))
+
+    with tables.lock:
+        assert tables.client("waiting") is None
+    tables.settings = TablesSettings(path=str(root))
+    found = tables.client("waiting")
+    assert found is not None
+    assert found.row.client_instance_id == instance(4)
+
+
 def test_the_page_tells_what_is_wrong_with_the_tables(pages: TestClient) -> None:
     console = pages.app.state.console  # type: ignore[attr-defined]
     console.tables = OlderPoints(TablesSettings(path="/nowhere"))

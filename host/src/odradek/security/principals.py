@@ -11,8 +11,8 @@ from odradek.security.sasl_server import SaslFailure
 from odradek.waiting.clock import Clock
 
 PRINCIPAL = re.compile(r"[^:]+:.+", re.DOTALL)
-EXPECTED = "expected a principal such as User:alice"
 """A type and a name."""
+EXPECTED = "expected a principal such as User:alice"
 
 
 class UnknownPrincipal(Exception):

@@ -26,7 +26,7 @@ STEPS: Final = 12
 PUSHED, SEEN, MEASURED = "pushed", "observed", "measured"
 """Who tells a figure: the client itself, a gateway or a host that observes it, or who measures a lag."""
 IN_TABLES: Final = "tables"
-"""Who tells of a client that the console has forgotten."""
+"""The source of a client that the console has forgotten: the tables tell of it."""
 
 
 class Source(NamedTuple):

@@ -189,6 +189,8 @@ class OlderPoints:
         except ImportError:
             return None
         path, timeout_s = self.settings.path, self.settings.timeout_s
+        if not self.lock.acquire(timeout=timeout_s):
+            return None
         try:
             table = Dataset(path).open(CLIENTS)
             if table is None:
@@ -200,6 +202,8 @@ class OlderPoints:
         except (duckdb.Error, DeltaError, OSError, ValueError) as error:
             log.warning("%s: the client %r was not looked up: %s", path, name, first_line(error))
             return None
+        finally:
+            self.lock.release()
 
     def answer(self, wanted: Wanted) -> Older:
         """Read the tables."""

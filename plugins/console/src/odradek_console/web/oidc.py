@@ -31,7 +31,7 @@ from odradek.endpoints import holder_of
 from odradek.endpoints.http_exchange import NoAnswer, exchange
 from odradek.endpoints.tls_context import default_context
 from odradek.plugin import ConfigError
-from odradek_console.web.oidc_settings import OidcSettings, is_safe_address
+from odradek_console.web.oidc_settings import LONGEST, OidcSettings, is_safe_address
 from odradek_console.web.refusals import LoginRefused, ProviderFailed
 from odradek_console.web.sessions import Sessions
 from odradek_console.web.turns import NoTurn, Turns
@@ -61,8 +61,6 @@ BEGUN_S: Final = 600.0
 """Time of a user at the provider."""
 THREADS: Final = 8
 THREADS_PER_ADDRESS: Final = 4
-LONGEST: Final = 300
-"""Characters of what the provider says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +80,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """What the provider says of itself."""
+    """The metadata and the keys of the provider."""
 
     metadata: Mapping[str, Any]
     keys: KeySet

@@ -20,6 +20,8 @@ EVERYBODY: Final = "*"
 """In the place of a group of viewers: all users of the provider."""
 MISSING: Final = "logins at a provider need Authlib: pip install 'odradek-console[oidc]'"
 LONGEST_SECRET: Final = 4_096
+LONGEST: Final = 300
+"""Characters of what the provider says, in messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a browser's cookie stands for, such as a login, and the tokens of its forms."""
+"""Sessions, which browsers name by a cookie, and the tokens of their forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGEST_BYTES: Final = 32
 
 @dataclass(slots=True)
 class Session(Generic[Held]):
-    """What a cookie stands for."""
+    """A login, or one that was begun: a cookie has its id."""
 
     id: str
     owner: str

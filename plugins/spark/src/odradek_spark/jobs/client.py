@@ -32,7 +32,7 @@ KEY: Final = pa.struct({"place": pa.int32(), "key": pa.string(), "value": pa.str
 FOUND: Final = pa.schema(
     {INSTANCE: pa.string(), "keys": pa.list_(KEY), "episodes": pa.list_(pa.struct(OF_EPISODE))}
 )
-"""What is found of a client: ``keys``, what it may have in common with others unless it is gone."""
+"""The row of a client. ``keys`` has what it may share with others, and nothing if the client is gone."""
 SAMPLE: Final = pa.schema(
     {
         **dict.fromkeys(("rule", INSTANCE, "name", "attrs", *CLIENT), pa.string()),

@@ -17,6 +17,7 @@ from odradek_console.web.access import Access
 from odradek_console.web.audit import FAILED
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import BACK, HEALTH, LOGIN, LOGOUT, PROVIDER, again, own_path
+from odradek_console.web.oidc_settings import LONGEST
 from odradek_console.web.refusals import LoginRefused, ProviderFailed, Refused
 from odradek_console.web.render import page
 from odradek_console.web.users import Role, User, user_of
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 BEGUN_COOKIE: Final = "odradek-login"
 NOT_BEGUN: Final = "this login was not begun in this browser, or too long ago: log in again"
-LONGEST: Final = 300
-"""Characters of what the provider says."""
 
 
 def access_of(request: Request) -> Access:
