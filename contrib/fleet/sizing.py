@@ -80,7 +80,7 @@ MEASURED = {
     "rollup": Figure(what="rollups of a point", value=0.8, unit="µs of CPU", source="`bench.fleet`"),
     "inventory": Figure(what="inventory of a push", value=37, unit="µs of CPU", source="`bench.fleet`"),
     "compaction": Figure(what="compaction of a push", value=250, unit="µs of CPU", source="`bench.fleet`"),
-    "detection": Figure(what="detection of a push, a rule", value=80, unit="µs of CPU", source="`bench.fleet`"),
+    "detection": Figure(what="detection of a push", value=80, unit="µs of CPU", source="`bench.fleet`"),
     "point": Figure(what="a point in the tables", value=6.6, unit="bytes", source="`bench.fleet`"),
     "row": Figure(what="a push in the tables, no points", value=21, unit="bytes", source="`bench.fleet`"),
     "rollup_day": Figure(

@@ -158,7 +158,9 @@ def test_records_come_again_when_their_lock_ends(tools: ConsoleTools, newest_jvm
         one.say("accept", held)
         late = one.commit()
 
-    assert [deliveries for _, _, deliveries, _ in got] == [2] * BATCH
+    # a busy machine may let a second lock end before the other member has polled
+    again = {offset: deliveries for _, offset, deliveries, _ in got}
+    assert [offset for _, offset, deliveries, _ in held if again[offset] > deliveries] == list(range(BATCH))
     assert late == "InvalidRecordStateException"
 
 
