@@ -17,6 +17,8 @@ TOLD_S: Final = 75.0
 """A sick life is told within this time: a minute, and a little. A rule also waits for its ``for``."""
 SEEN_S: Final = 60.0
 DOWN_S: Final = 3.0
+FROZEN_S: Final = 0.2
+"""A producer has sent records in this time."""
 WELL_S: Final = 12.0
 """A throttled client sends again after this time: quotas have eleven windows of a second."""
 POLLED: Final = 50
@@ -292,7 +294,9 @@ def killed_in_flight(scene: Scene) -> None:
     member = scene.start(alone=True, rate=300, size=10_000)
     scene.until_seen()
     scene.live(8)
-    member.kill()
+    with scene.place.frozen():
+        scene.live(FROZEN_S)
+        member.kill()
     scene.sick()
     scene.until_told()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -161,6 +162,16 @@ class Place:
         resource = ConfigResource(ResourceType.CLIENT_METRICS, "more")
         with AdminClient(self.upstream) as admin:
             admin.incremental_alter_configs({resource: [ConfigChange("metrics", metrics)]})
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """What clients send to the place meanwhile waits for an answer."""
+        process = self.programs["host" if self.way == "host" else "gateway"].process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     def restart(self, program: str, down_s: float) -> None:
         """Stop a program in order, and start it again."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import Any
 
 from odradek.broker.dispatch.routes import CloseConnection
@@ -332,7 +333,7 @@ class Channel(RequestReader):
         return is_reset and self.last_api not in AWAITED and not self.is_torn()
 
     def is_torn(self) -> bool:
-        if isinstance(self.pending, Deferred) and self.last_api in AWAITED:
+        if self.last_api in AWAITED and (isinstance(self.pending, Deferred) or was_refused(self.transport)):
             return True
         if self.buffer is None:
             return bool(self.missing_bytes)
@@ -364,6 +365,12 @@ class Channel(RequestReader):
         if self.not_reading and isinstance(self.pending, Throttled):
             return self.last_active_ms
         return None
+
+
+def was_refused(transport: asyncio.BaseTransport) -> bool:
+    """Whether the system of a client that is gone has refused an answer with a reset."""
+    found = transport.get_extra_info("socket")
+    return found is not None and bool(found.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
 
 
 def cut(buffer: bytes | bytearray, start: int, end: int) -> bytes:
