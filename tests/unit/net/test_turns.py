@@ -288,6 +288,22 @@ def test_connections_that_keep_joining_do_not_stop_the_ring() -> None:
     assert len([request for request in rounds.seen if request.startswith("old")]) > 3 * first_turn
 
 
+def test_single_requests_stop_neither_those_that_join_nor_the_ring() -> None:
+    rounds = Rounds()
+    rounds.pipelining("old", 50)
+    rounds.run_once()
+
+    for number in range(20):
+        rounds.pipelining(f"few{number}-", 2)
+        for other in range(5):
+            channel, _ = rounds.connect()
+            single(rounds, channel, f"{number}-{other}")
+        rounds.run_once()
+
+    for name in ("old", "few"):
+        assert sum(request.startswith(name) for request in rounds.seen) > 3
+
+
 def test_a_turn_is_a_number_of_requests() -> None:
     rounds = Rounds(TurnSettings(turn_requests=2), request_ms=0)
     rounds.pipelining("a", 5)

@@ -50,6 +50,8 @@ RESERVE_NS: Final = 500_000
 """The part of its share that a connection has to leave: a new one is not light."""
 COUNTED_NS: Final = 4_000_000_000
 """After this time, what a connection has used counts half."""
+SINGLES: Final = 0
+"""The number of the queue of connections with one request."""
 READS_PER_ROUND: Final = 2
 """Connections that are read again after a round, with a full backlog or in the middle of a large frame. Each
 may have a megabyte to read, and clients that pipeline run low at the same time."""
@@ -145,8 +147,10 @@ class Turns:
         """Connections whose clients have left."""
         self.work: deque[Callable[[], None]] = deque()
         """The turns of the ring and of long requests that are due. The first one may have begun."""
-        self.ring_overdue = False
-        """No connection of the ring had a turn in the last round."""
+        self.queues = self.singles, self.joined, self.ring
+        """Who is first comes first."""
+        self.overdue: list[int] = []
+        """The queues that had no turn in the last round, the one that waits longest first."""
         self.scheduled = False
         self.reads_left = READS_PER_ROUND
         self.light_percent = settings.light_percent
@@ -247,29 +251,32 @@ class Turns:
             self.soon(self.round)
 
     def round(self) -> None:
-        """Serve the connections until the time is used up: those that joined first, unless they had the whole
-        last round.
+        """Serve the connections until the time is used up: those that joined first, but in every second round
+        after a queue that had no turn in the last one. So all queues go on, however little a round serves.
         """
         end_ns = self.monotonic_ns() + ROUND_NS
         self.reads_left = READS_PER_ROUND
         while self.unread and self.may_read():
             self.unread.popleft().read_next_piece()
-        queue = self.ring if self.ring_overdue and self.ring else self.next_queue()
-        self.ring_overdue = True
         now_ns = self.monotonic_ns()
-        while queue:
-            self.ring_overdue = self.ring_overdue and queue is not self.ring
-            now_ns = self.serve(queue.popleft(), now_ns, end_ns, single=queue is self.singles)
-            queue = self.next_queue()
+        late = [] if SINGLES in self.overdue else list(self.overdue)
+        served = set[int]()
+        while (number := self.next_queue(late)) is not None:
+            served.add(number)
+            now_ns = self.serve(self.queues[number].popleft(), now_ns, end_ns, single=number == SINGLES)
             if now_ns >= end_ns:
                 break
+        longest_first = dict.fromkeys((*self.overdue, *range(len(self.queues))))
+        self.overdue = [each for each in longest_first if self.queues[each] and each not in served]
         self.scheduled = False
-        if queue or self.unread:
+        if self.unread or any(self.queues):
             self.schedule()
 
-    def next_queue(self) -> deque[TurnTaker]:
-        """The connections whose turn is next."""
-        return self.singles or self.joined or self.ring
+    def next_queue(self, late: list[int]) -> int | None:
+        """The number of the queue whose turn is next: a late one, else the first that is not empty."""
+        numbers = (*late[:1], *range(len(self.queues)))
+        del late[:1]
+        return next((each for each in numbers if self.queues[each]), None)
 
     def may_read(self) -> bool:
         """Whether a connection that has a turn again soon may be read now: a few of them in each round."""
