@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from odradek.plugin import PluginConfig
 from odradek.settings import read_settings
+from odradek.settings.options import arguments
 from odradek_spark.conditions import without_condition
-from odradek_spark.pipeline_settings import PipelineSettings, given
+from odradek_spark.pipeline_settings import PipelineSettings, Retention
 
 LAG_TIMEOUT_S = 3.0
 
@@ -22,17 +23,13 @@ class Pipeline:
 
     dataset: str
     settings: PipelineSettings
+    arguments: Sequence[str]
 
     def command(self, bootstrap_servers: str) -> list[str]:
         """The program and its arguments."""
-        options: dict[str, object] = {
-            "--bootstrap-server": self.settings.bootstrap_servers or bootstrap_servers,
-            "--dataset": self.dataset,
-            "--topic": self.settings.topic,
-            "--command-config": self.settings.command_config,
-        }
+        host = () if self.settings.bootstrap_servers else ("--bootstrap-server", bootstrap_servers)
         program = [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
-        return [*program, *given(options), *self.settings.arguments()]
+        return [*program, *host, *self.arguments]
 
     @property
     def security_protocol(self) -> str:
@@ -83,5 +80,10 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
     Raises:
         ConfigError: A key has an invalid value.
     """
-    settings = read_settings(PipelineSettings, config)
-    return Pipeline(dataset=settings.dataset, settings=settings) if settings.dataset else None
+    settings, retention = read_settings(PipelineSettings, config), read_settings(Retention, config)
+    if not settings.dataset:
+        return None
+    found = arguments(PipelineSettings, config)
+    for table, days in asdict(retention).items():
+        found += ["--retention-days", f"{table}={days}"]
+    return Pipeline(dataset=settings.dataset, settings=settings, arguments=found)

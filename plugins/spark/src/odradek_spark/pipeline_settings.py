@@ -6,12 +6,12 @@ Every host with the table reads them, so nothing here imports Spark or the libra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from odradek.plugin import PluginConfig
-from odradek.settings import FILE, INT, LONG, TEXT, Choice, Flag, Items, Special, Whole, declare, section
+from odradek.settings import FILE, INT, LONG, TEXT, Choice, Flag, Items, Special, Whole, declare
 from odradek.topic import TopicFormat
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
@@ -23,8 +23,6 @@ from odradek_spark.source.options import (
 from odradek_tables.folder_names import misread_character
 from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS
 from odradek_tables.retention import KEPT_DAYS
-
-RETENTION: Final = "retention.days."
 
 
 def read_folder(config: PluginConfig, key: str) -> str | None:
@@ -40,17 +38,24 @@ def read_folder(config: PluginConfig, key: str) -> str | None:
     return path
 
 
+SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=PluginConfig.text)
 FOLDER: Final = Special(shape="path or URI of a folder", read=read_folder)
 Retention: Final[Any] = make_dataclass(
     "Retention",
     [
-        (table, int, declare(table, Whole(INT), days, f"Retention of the table `{table}`.", unit="days"))
+        (
+            table,
+            int,
+            declare(
+                f"retention.days.{table}", Whole(INT), days, f"Retention of the table `{table}`.", unit="days"
+            ),
+        )
         for table, days in KEPT_DAYS.items()
     ],
     frozen=True,
     kw_only=True,
 )
-"""The days that each table keeps."""
+"""The days that each table keeps. The command has one option for all: ``--retention-days TABLE=DAYS``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +70,8 @@ class PipelineSettings:
         unset="none: the pipeline does not run",
     )
     bootstrap_servers: str | None = declare(
-        "bootstrap.servers", TEXT, None, "The cluster of the topic.", unset="the host's first listener",
+        "bootstrap.servers", SERVERS, None, "The cluster of the topic.", unset="the host's first listener",
+        option="--bootstrap-server",
     )
     topic: str = declare("topic", TEXT, TELEMETRY_TOPIC, "The telemetry topic.")
     topic_format: TopicFormat = declare(
@@ -133,33 +139,3 @@ class PipelineSettings:
         "`group_id`.", unset="none",
     )
     # fmt: on
-    retention: Any = section(Retention, RETENTION)
-
-    def arguments(self) -> list[str]:
-        """The options of ``odradek spark run``, without those of the cluster and of the dataset."""
-        options: dict[str, object] = {
-            "--topic-format": self.topic_format,
-            "--topic-interval-ms": self.topic_interval_ms,
-            "--checkpoint": self.checkpoint,
-            "--master": self.master,
-            "--trigger-interval-ms": self.trigger_interval_ms,
-            "--maintenance-interval-ms": self.maintenance_interval_ms,
-            "--max-bytes-per-trigger": self.max_bytes_per_trigger,
-            "--min-bytes-per-trigger": self.min_bytes_per_trigger,
-            "--max-payload-bytes": self.max_payload_bytes,
-            "--rules-file": self.rules_file,
-        }
-        lists: dict[str, Sequence[str]] = {
-            "--retention-days": [f"{table}={days}" for table, days in asdict(self.retention).items()],
-            "--rollup-client-metrics": () if self.rollup_client_metrics == CLIENT_METRICS
-            else self.rollup_client_metrics,
-            "--rollup-fleet-labels": self.rollup_fleet_labels,
-        }  # fmt: skip
-        rules = [] if self.default_rules else ["--no-default-rules"]
-        repeated = [part for name, values in lists.items() for value in values for part in (name, value)]
-        return [*given(options), *repeated, *rules]
-
-
-def given(options: dict[str, object]) -> list[str]:
-    """Options with values, as arguments."""
-    return [part for name, value in options.items() if value is not None for part in (name, str(value))]

@@ -13,7 +13,7 @@ import click
 
 from odradek.endpoints import Address
 from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
-from odradek_spark.cli.options import adding, listener, option_of, properties, topic_options
+from odradek_spark.cli.options import adding, listener, properties, setting_option, topic_options
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.progress import Progress, served
@@ -23,14 +23,9 @@ from odradek_spark.source.topic import Unreachable
 
 ingest_options = adding(
     topic_options,
-    click.option(
-        "--checkpoint",
-        metavar="URI",
-        default="",
-        help="Folder in which Spark stores its progress; by default inside the dataset.",
-    ),
-    option_of("max.bytes.per.trigger"),
-    option_of("min.bytes.per.trigger"),
+    setting_option("checkpoint"),
+    setting_option("max.bytes.per.trigger"),
+    setting_option("min.bytes.per.trigger"),
     click.option(
         "--starting-offsets",
         type=click.Choice(["earliest", "latest"]),
@@ -38,7 +33,7 @@ ingest_options = adding(
         show_default=True,
         help="Position in the topic at which a new dataset begins.",
     ),
-    option_of("trigger.interval.ms"),
+    setting_option("trigger.interval.ms"),
     session_options,
     click.option(
         "--once",
@@ -53,7 +48,7 @@ OF_SETTINGS = [each.name for each in fields(IngestSettings)]
 def ingest_settings(options: dict[str, Any]) -> IngestSettings:
     """Build the settings of ingest; removes their options from ``options``."""
     return IngestSettings(
-        bootstrap_servers=options.pop("bootstrap_server"),
+        checkpoint=options.pop("checkpoint") or "",
         client=properties(options.pop("command_config")),
         fail_on_data_loss=not options.pop("allow_data_loss"),
         trigger_s=options.pop("trigger_interval_ms") / MS_PER_S,

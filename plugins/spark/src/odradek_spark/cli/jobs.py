@@ -34,7 +34,7 @@ OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 @moment("--since", "Replay everything received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.")
 @session_options
 def replay(
-    bootstrap_server: str,
+    bootstrap_servers: str,
     command_config: Path | None,
     dataset: str,
     topic: str,
@@ -54,7 +54,7 @@ def replay(
 
     if found and since is not None:
         raise click.UsageError("options --range and --since: expected only one of them")
-    client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
+    client = {"bootstrap.servers": bootstrap_servers} | properties(command_config)
     options = ReadOptions(client=client, topic=topic, fail_on_data_loss=not allow_data_loss)
     decoding = DecoderSettings(
         max_payload_bytes=max_payload_bytes, topic_format=topic_format, interval_ms=topic_interval_ms

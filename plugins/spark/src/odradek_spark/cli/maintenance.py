@@ -14,11 +14,10 @@ import click
 from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import KEYS, adding, kept_days, levels, option_of, rules
+from odradek_spark.cli.options import adding, kept_days, levels, rules, setting_option
 from odradek_spark.ingest.failures import explain
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_tables.dataset import DatasetError
-from odradek_tables.levels import BY_CLIENT
 from odradek_tables.retention import KEPT_DAYS
 
 if TYPE_CHECKING:
@@ -36,14 +35,9 @@ HOUR_S = 3600.0
 
 
 maintenance_options = adding(
-    option_of("rules.file"),
-    click.option(
-        "--default-rules/--no-default-rules",
-        default=True,
-        show_default=True,
-        help=KEYS["default.rules"].documentation,
-    ),
-    option_of("maintenance.interval.ms"),
+    setting_option("rules.file"),
+    setting_option("default.rules"),
+    setting_option("maintenance.interval.ms"),
     click.option(
         "--retention-days",
         multiple=True,
@@ -51,20 +45,8 @@ maintenance_options = adding(
         help="Days that a table keeps. May be repeated. Default: "
         + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
     ),
-    click.option(
-        "--rollup-client-metrics",
-        multiple=True,
-        metavar="PREFIX",
-        help="Metrics that rollup_1h keeps by client; * for all. May be repeated. Default: the standard "
-        "metrics of KIP-714, and those of errors, retries, rebalances, lag and volume.",
-    ),
-    click.option(
-        "--rollup-fleet-labels",
-        multiple=True,
-        type=click.Choice(BY_CLIENT),
-        help="Keep this label in the rollups of the fleet, which grow with the number of its values. "
-        "May be repeated.",
-    ),
+    setting_option("rollup.client.metrics"),
+    setting_option("rollup.fleet.labels"),
 )
 
 

@@ -9,9 +9,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from odradek.endpoints import Address, parsed_address
-from odradek.settings import FILE, Whole
+from odradek.settings.options import option_of
 from odradek.settings.setting import walk
-from odradek.topic import TopicFormat
 from odradek_spark.cli.times import Moment
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
@@ -37,24 +36,9 @@ def adding(*options: Decorator) -> Decorator:
 KEYS: Final = {each.name: each for _, each in walk(PipelineSettings)}
 
 
-def option_of(key: str) -> Decorator:
-    """The option of a key of ``[plugins.spark]``, with its bounds, its default and its sentence."""
-    each = KEYS[key]
-    name, text = f"--{key.replace('.', '-')}", each.documentation.replace("`", "")
-    kind: Any = None
-    if isinstance(each.kind, Whole):
-        kind = click.IntRange(each.kind.least, each.kind.bound)
-    elif each.kind is FILE:
-        kind = click.Path(exists=True, dir_okay=False, path_type=Path)
-    metavar = each.unit.upper() or None
-    return click.option(
-        name,
-        type=kind,
-        metavar=metavar,
-        default=each.default,
-        show_default=each.default is not None,
-        help=text,
-    )
+def setting_option(name: str, *, required: bool = False) -> Decorator:
+    """The option of a key of ``[plugins.spark]``."""
+    return option_of(KEYS[name], required=required)
 
 
 def moment(name: str, text: str) -> Decorator:
@@ -75,20 +59,13 @@ dataset_option = click.option(
     help="Root folder of the tables: a path, s3://, gs:// or abfss://.",
 )
 topic_options = adding(
-    click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
-    option_of("command.config"),
+    setting_option("bootstrap.servers", required=True),
+    setting_option("command.config"),
     dataset_option,
-    option_of("topic"),
-    click.option(
-        "--topic-format",
-        type=click.Choice([each.value for each in TopicFormat]),
-        default=TopicFormat.ODRADEK.value,
-        callback=lambda _, __, name: TopicFormat(name),
-        show_default=True,
-        help=KEYS["topic.format"].documentation.replace("`", ""),
-    ),
-    option_of("topic.interval.ms"),
-    option_of("max.payload.bytes"),
+    setting_option("topic"),
+    setting_option("topic.format"),
+    setting_option("topic.interval.ms"),
+    setting_option("max.payload.bytes"),
     click.option(
         "--allow-data-loss",
         is_flag=True,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli.options import adding, option_of
+from odradek_spark.cli.options import adding, setting_option
 from odradek_spark.conditions import Condition, without_condition
 from odradek_spark.ingest.failures import IngestFailed, explain
 from odradek_spark.jobs.rules import RuleError
@@ -52,7 +52,7 @@ EXPECTED: Final = (NoSpark, DatasetError, Condition, RuleError, IngestFailed, De
 
 
 session_options = adding(
-    option_of("master"),
+    setting_option("master"),
     click.option(
         "--conf",
         multiple=True,
