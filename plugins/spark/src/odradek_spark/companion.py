@@ -26,7 +26,6 @@ class Pipeline:
     arguments: Sequence[str]
 
     def command(self, bootstrap_servers: str) -> list[str]:
-        """The program and its arguments."""
         host = () if self.settings.bootstrap_servers else ("--bootstrap-server", bootstrap_servers)
         program = [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
         return [*program, *host, *self.arguments]

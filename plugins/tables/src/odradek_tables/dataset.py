@@ -59,7 +59,6 @@ class Dataset:
         self.root = root.rstrip("/")
 
     def uri(self, table: Table) -> str:
-        """The path or URI of a table."""
         return f"{self.root}/{table.name}"
 
     def create(self, tables: Sequence[Table] = INGESTED) -> None:
@@ -258,12 +257,10 @@ def source_id(topic: str, partition: int) -> str:
 
 
 def all_live(current: DeltaTable, files: Sequence[LiveFile]) -> bool:
-    """Whether a table still has all of the files."""
     return not files or {each.path for each in files} <= {each.path for each in live(current)}
 
 
 def add_action(manifest: Manifest, data_change: bool) -> AddAction:
-    """An added file as an action of Delta's log."""
     return AddAction(
         path=manifest.path,
         size=manifest.file_bytes,
@@ -275,7 +272,6 @@ def add_action(manifest: Manifest, data_change: bool) -> AddAction:
 
 
 def remove_action(file: LiveFile, data_change: bool) -> RemoveAction:
-    """A removed file as an action of Delta's log."""
     return RemoveAction(
         path=file.path,
         data_change=data_change,

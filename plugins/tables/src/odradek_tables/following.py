@@ -126,12 +126,10 @@ def unsettled_from(dataset: Dataset) -> date:
 
 
 def has_records(found: Version) -> bool:
-    """Whether a version added records of the topic."""
     return SOURCE_RANGES in found.info or REPLAYED in found.info
 
 
 def spans_of(found: Version) -> list[OffsetSpan]:
-    """The records that a version added."""
     replayed = [(part, start, end) for part, start, end in json.loads(found.info.get(REPLAYED, "[]"))]
     batch: Mapping[str, Sequence[int]] = json.loads(found.info.get(SOURCE_RANGES, "{}"))
     return [*replayed, *((int(part), start, end) for part, (start, end) in batch.items())]

@@ -140,7 +140,6 @@ def look_at(settings: IngestSettings, *, once: bool) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr."""
     click.echo(" ".join(line.split()), err=True)
 
 

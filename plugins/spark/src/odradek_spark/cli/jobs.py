@@ -71,12 +71,10 @@ def replay(
 
 
 def told(done: Totals, waiting: int) -> None:
-    """Print the progress of a replay."""
     click.echo(f"{done.pushes:,} pushes, {done.points:,} points, {waiting:,} waiting", err=True)
 
 
 def offset_range(text: str) -> OffsetRange:
-    """Parse ``PARTITION:START-END``."""
     match = OFFSET_RANGE.fullmatch(text)
     if match is None or int(match[2]) >= int(match[3]):
         raise click.UsageError(f"option --range: expected PARTITION:START-END, found {text!r}")

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli import reports
 from odradek_spark.cli.options import adding, kept_days, levels, rules, setting_option
 from odradek_spark.ingest.failures import explain
-from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_tables.dataset import DatasetError
 from odradek_tables.retention import KEPT_DAYS
 
@@ -74,6 +72,8 @@ class Maintenance:
         default_rules: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        from odradek_spark.cli import reports
+
         self.clock = clock
         every_s = maintenance_interval_ms / MS_PER_S
         days = kept_days(retention_days)
@@ -83,7 +83,7 @@ class Maintenance:
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),
             ("compact", every_s, lambda spark: reports.compacted(spark, dataset)),
             ("expire", HOUR_S, lambda _: reports.expired(dataset, days)),
-            ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset, VACUUM_HOURS)),
+            ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset)),
         ]
         often_s = min(MINUTE_S, every_s)
         wanted = rules(rules_file, default_rules=default_rules)

@@ -37,12 +37,10 @@ KEYS: Final = {each.name: each for _, each in walk(PipelineSettings)}
 
 
 def setting_option(name: str, *, required: bool = False) -> Decorator:
-    """The option of a key of ``[plugins.spark]``."""
     return option_of(KEYS[name], required=required)
 
 
 def moment(name: str, text: str) -> Decorator:
-    """An option for a time."""
     return click.option(name, type=Moment(), metavar="TIME", help=text)
 
 
@@ -75,7 +73,6 @@ topic_options = adding(
 
 
 def listener(_: click.Context, parameter: click.Parameter, url: str | None) -> Address | None:
-    """The address of a listener for plain HTTP."""
     if url is None:
         return None
     found = parsed_address(url.removeprefix("http://").removesuffix("/"))
@@ -116,7 +113,6 @@ def kept_days(given: Iterable[str]) -> dict[str, int]:
 
 
 def properties(path: Path | None) -> dict[str, str]:
-    """Read the pairs of a properties file."""
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path else [], 1):
         text = line.strip()

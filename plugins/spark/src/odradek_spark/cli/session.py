@@ -92,7 +92,6 @@ def explained() -> Iterator[None]:
 
 
 def opened(master: str, given: Mapping[str, str]) -> SparkSession:
-    """Open the session that the options describe."""
     values = dict(SETTINGS)
     use_installed_pyspark()
     if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
@@ -125,7 +124,6 @@ def check_java() -> None:
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:
-    """Parse settings of the form ``KEY=VALUE``."""
     found = {}
     for each in conf:
         key, sign, value = each.partition("=")

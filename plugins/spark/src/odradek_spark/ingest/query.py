@@ -40,7 +40,6 @@ def check_ingest(settings: IngestSettings) -> None:
 
 
 def check_folders(settings: IngestSettings) -> None:
-    """Check the folders of the dataset and of the checkpoint, without writing anything."""
     check_name(settings.checkpoint_location)
     check_root(settings.dataset)
 

@@ -37,11 +37,9 @@ class IngestSettings:
 
     @property
     def checkpoint_location(self) -> str:
-        """The folder of the checkpoint."""
         return self.checkpoint or f"{self.dataset.rstrip('/')}/_checkpoints/ingest"
 
     def source_options(self) -> dict[str, str]:
-        """The options of ``format("odradek")`` as a source."""
         name = self.dataset.rstrip("/").rpartition("/")[2]
         return {
             "kafka.bootstrap.servers": self.bootstrap_servers,
@@ -52,7 +50,6 @@ class IngestSettings:
         }
 
     def stream_options(self) -> dict[str, str]:
-        """More options of the stream."""
         return {
             "maxBytesPerTrigger": str(self.max_bytes_per_trigger),
             "minBytesPerTrigger": str(self.min_bytes_per_trigger),
@@ -60,7 +57,6 @@ class IngestSettings:
         }
 
     def sink_options(self) -> dict[str, str]:
-        """The options of ``format("odradek")`` as a sink."""
         return {
             "path": self.dataset,
             "topicFormat": self.topic_format,

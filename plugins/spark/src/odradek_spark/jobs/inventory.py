@@ -118,7 +118,6 @@ def spans_of(pushes: DataFrame) -> DataFrame:
 
 
 def bucket() -> Column:
-    """The number of the file that an instance is in."""
     return (F.crc32(F.encode("client_instance_id", "utf-8")) % BUCKETS).cast("int")
 
 
@@ -200,7 +199,6 @@ class ClientsWriter:
 
 
 def ended(rows: pa.Table) -> pa.Table:
-    """The rows, with the last push as the end of those that are still valid."""
     at = rows.schema.get_field_index("valid_to")
     return rows.set_column(
         at, CLIENTS.schema.field("valid_to"), pc.coalesce(rows["valid_to"], rows["last_seen"])

@@ -16,7 +16,6 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.frames import points as points_of
 from odradek_spark.jobs.accepted import counted
-from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.writing import write_frame
 from odradek_spark.load import load_dataset, read_spans
 from odradek_tables.dataset import JOB, Dataset
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT = Levels()
+DAY_S: Final = 86_400
 INSTANCE: Final = "client_instance_id"
 LABELS: Final = tuple(field.name for field in GROUP)
 """The columns by which points are added up."""
@@ -113,8 +113,9 @@ def estimated(value: str, quantiles: Sequence[float]) -> Column:
 
 
 def dated(rows: DataFrame) -> DataFrame:
-    """The rows with the day of their bucket."""
-    return rows.withColumn("date", utc_day("bucket"))
+    """The rows with the day of their bucket in UTC, whatever the time zone of the session is."""
+    days = F.floor(F.unix_seconds("bucket") / DAY_S).cast("int")
+    return rows.withColumn("date", F.date_from_unix_date(days).cast("string"))
 
 
 def of_table(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFrame:
@@ -162,7 +163,6 @@ def chosen(points: DataFrame, table: Table, levels: Levels) -> DataFrame:
 
 
 def in_order(rows: DataFrame, files: int) -> DataFrame:
-    """The rows of some tables in the order of their files."""
     order = [name for name in SORTED_BY if name in rows.columns]
     return rows.repartition(files, "name").sortWithinPartitions(*order)
 
@@ -206,14 +206,12 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
 
 
 def points_since(spark: SparkSession, root: str, found: News) -> DataFrame:
-    """The new points that count."""
     since = None if found.since is None else found.since - LONGEST_RETRY
     pushes = load_dataset(spark, root, "pushes", since)
     return counted(read_spans(spark, root, POINTS, found.files, found.spans), pushes)
 
 
 def app_of(table: Table) -> str:
-    """The application id of a rollup."""
     return f"rollup:{table.name}" + ":points" * (table is FLEET_1H)
 
 

@@ -81,7 +81,6 @@ class Report:
         return int(bool(self.faults))
 
     def text(self) -> str:
-        """The report for people."""
         lines = [
             f"{self.pushes} pushes with {self.points} points, {self.dead_letters} dead letters, "
             f"{self.batches} batches compared with what ingest recorded"
@@ -135,7 +134,6 @@ def verify(points: DataFrame, histograms: DataFrame, pushes: DataFrame, dead_let
 
 
 def twice(rows: DataFrame, table: str, key: Sequence[str]) -> DataFrame:
-    """Records that have more than one row with the same key."""
     counted = rows.groupBy(*key).agg(F.count("*").alias("found")).where("found > 1")
     return fault(counted, TWICE, table, F.lit(1))
 
@@ -190,7 +188,6 @@ def records_of(found: Version) -> int:
 
 
 def is_kept(found: Version, kept_from: str) -> bool:
-    """Whether no day of a version has expired."""
     return all(file.partition["date"] >= kept_from for file in found.added)
 
 
@@ -293,7 +290,6 @@ def erased_records(spark: SparkSession, dataset: Dataset) -> DataFrame:
 
 
 def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
-    """A row for each range of a batch; ``records`` are those of the whole batch."""
     rows = [(each.version, *span, each.records) for each in batches for span in each.ranges]
     columns = "version bigint, partition int, start bigint, end bigint, records bigint"
     return spark.createDataFrame(rows, columns)

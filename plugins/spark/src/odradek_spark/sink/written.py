@@ -57,7 +57,6 @@ class Written(WriterCommitMessage):
     counts: Counts = field(default_factory=Counts)
 
     def count(self, records: Iterable[TopicRecord], decoded: Decoded) -> None:
-        """Add records and their rows."""
         for each in records:
             low, high = self.ranges.get(each.partition, (each.offset, each.offset))
             self.ranges[each.partition] = min(low, each.offset), max(high, each.offset + 1)
@@ -124,7 +123,6 @@ def of_one_topic(batches: Iterator[pa.RecordBatch], written: Written) -> Iterato
 
 
 def one_topic(known: str | None, found: str | None) -> str | None:
-    """The topic of records from two places."""
     if known is not None and found is not None and known != found:
         raise SeveralTopics(
             f"the records are of the topics {known} and {found}: write each into its own tables"
@@ -133,5 +131,4 @@ def one_topic(known: str | None, found: str | None) -> str | None:
 
 
 def as_rows(batch: pa.RecordBatch, table: Table) -> pa.Table:
-    """Rows of Spark in the types of a table."""
     return pa.Table.from_batches([batch]).select(table.schema.names).cast(table.schema)

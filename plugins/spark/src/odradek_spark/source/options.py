@@ -190,7 +190,6 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
 
 
 def check_name(name: str, value: str) -> None:
-    """Refuse an option that the source does not have."""
     reason = REFUSED.get(name)
     if reason is None and name.startswith("kafka.") and is_of_java(name, value):
         reason = f"only Java has it: {BY_KAFKA}"
@@ -202,7 +201,6 @@ def check_name(name: str, value: str) -> None:
 
 
 def is_of_java(name: str, value: str) -> bool:
-    """Whether only Java's client knows an option, or its value."""
     return name.endswith("callback.handler.class") or (name.endswith("store.type") and value.upper() == "JKS")
 
 

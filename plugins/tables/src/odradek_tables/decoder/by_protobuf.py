@@ -208,7 +208,6 @@ def distribution(point: DataPoint) -> dict[str, Any]:
 
 
 def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
-    """Exemplars as canonical JSON; None if there are none."""
     found = [
         {
             "attributes": canonical_json(each.filtered_attributes),

@@ -146,7 +146,6 @@ def series_of(
     flags: int,
     number: Number = Number.NONE,
 ) -> Series:
-    """The series of a data point."""
     return Series(
         head.name,
         head.unit,

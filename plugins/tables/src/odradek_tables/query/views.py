@@ -114,7 +114,6 @@ LAG: Final[Mapping[str, str]] = {
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names as a list of SQL."""
     return "(" + ", ".join(f"'{each}'" for each in names) + ")"
 
 
