@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -137,11 +138,14 @@ class Dataset:
         Returns:
             False if another run was faster, or if a file to remove is gone already.
         """
-
-        def is_next(current: DeltaTable) -> bool:
-            return current.transaction_version(app_id) == after and all_live(current, removed)
-
-        return self.append(table, manifests, {app_id: version}, info, is_next, removed)
+        return self.append(
+            table,
+            manifests,
+            {app_id: version},
+            info,
+            lambda current: current.transaction_version(app_id) == after and all_live(current, removed),
+            removed,
+        )
 
     def exchange(
         self,
@@ -157,11 +161,8 @@ class Dataset:
         Replaced files stay on disk for current readers, until `vacuum`. ``data_change`` says whether the rows
         change; if not, jobs that follow the log skip the commit.
         """
-
-        def is_possible(current: DeltaTable) -> bool:
-            return all_live(current, removed)
-
-        return self.append(table, manifests, {}, info, is_possible, removed, data_change=data_change)
+        wanted = partial(all_live, files=removed)
+        return self.append(table, manifests, {}, info, wanted, removed, data_change=data_change)
 
     def delete(self, table: Table, predicate: str, info: Info) -> int:
         """Delete rows in one commit: files without other rows are removed, and the others written again.

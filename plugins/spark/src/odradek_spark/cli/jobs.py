@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from odradek.topic import TopicFormat
-from odradek_spark.cli.options import dataset_option, moment, properties, topic_options
+from odradek_spark.cli.options import data_loss_option, dataset_option, moment, properties, setting_option
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.ingest.status import Totals
 from odradek_spark.source.offsets import OffsetRange
@@ -23,7 +23,14 @@ OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 
 
 @click.command()
-@topic_options
+@setting_option("bootstrap.servers", required=True)
+@setting_option("command.config")
+@dataset_option
+@setting_option("topic")
+@setting_option("topic.format")
+@setting_option("topic.interval.ms")
+@setting_option("max.payload.bytes")
+@data_loss_option
 @click.option(
     "--range",
     "found",

@@ -44,31 +44,11 @@ def moment(name: str, text: str) -> Decorator:
     return click.option(name, type=Moment(), metavar="TIME", help=text)
 
 
-def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
-    """The absolute path of a dataset: workers have other working directories."""
-    return dataset if "://" in dataset else str(Path(dataset).absolute())
-
-
-dataset_option = click.option(
-    "--dataset",
-    required=True,
-    metavar="URI",
-    callback=whole_path,
-    help="Root folder of the tables: a path, s3://, gs:// or abfss://.",
-)
-topic_options = adding(
-    setting_option("bootstrap.servers", required=True),
-    setting_option("command.config"),
-    dataset_option,
-    setting_option("topic"),
-    setting_option("topic.format"),
-    setting_option("topic.interval.ms"),
-    setting_option("max.payload.bytes"),
-    click.option(
-        "--allow-data-loss",
-        is_flag=True,
-        help="Continue if retention deleted records before they were read, instead of failing.",
-    ),
+dataset_option = setting_option("dataset", required=True)
+data_loss_option = click.option(
+    "--allow-data-loss",
+    is_flag=True,
+    help="Continue if retention deleted records before they were read, instead of failing.",
 )
 
 

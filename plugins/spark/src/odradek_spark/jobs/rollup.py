@@ -20,7 +20,7 @@ from odradek_spark.jobs.writing import write_frame
 from odradek_spark.load import load_dataset, read_spans
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.files import Manifest
-from odradek_tables.following import News, news
+from odradek_tables.following import news
 from odradek_tables.levels import EVERYTHING, Levels
 from odradek_tables.query.views import LONGEST_RETRY
 from odradek_tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_5M, Table
@@ -197,18 +197,14 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
         return None
     manifests: list[Manifest] = []
     if found.files:
-        rows = of_table(points_since(spark, root, found), table, levels)
+        since = None if found.since is None else found.since - LONGEST_RETRY
+        points = read_spans(spark, root, POINTS, found.files, found.spans)
+        rows = of_table(counted(points, load_dataset(spark, root, "pushes", since)), table, levels)
         manifests = write_frame(in_order(rows, 1 + found.rows // PART_ROWS), root, table)
     info = {JOB: app_id, "points": found.rows, "pointsVersion": found.version}
     if not dataset.commit_next(table, manifests, app_id, found.after, found.version, info):
         return None
     return RolledUp(table.name, found.rows, sum(each.rows for each in manifests))
-
-
-def points_since(spark: SparkSession, root: str, found: News) -> DataFrame:
-    since = None if found.since is None else found.since - LONGEST_RETRY
-    pushes = load_dataset(spark, root, "pushes", since)
-    return counted(read_spans(spark, root, POINTS, found.files, found.spans), pushes)
 
 
 def app_of(table: Table) -> str:

@@ -222,7 +222,7 @@ def in_order(pushes: list[Push]) -> list[Push]:
     ordered = []
     for push in pushes:
         at = latest[push.partition] = max(push.recv_ms, latest.get(push.partition, push.recv_ms))
-        ordered.append(push if at == push.recv_ms else push.received_at(at))
+        ordered.append(push if at == push.recv_ms else push._replace(recv_ms=at))
     return ordered
 
 

@@ -63,9 +63,6 @@ class Push(NamedTuple):
     origin: str | None = None
     """Topic id, partition and offset at which the first host stored the record, if this one is a copy."""
 
-    def received_at(self, recv_ms: int) -> Push:
-        return self._replace(recv_ms=recv_ms)
-
 
 class PushReader:
     """Decodes the headers of records. It caches identities, because their headers repeat.
