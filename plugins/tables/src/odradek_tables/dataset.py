@@ -126,17 +126,8 @@ class Dataset:
     ) -> bool:
         """Commit the result of a run that was computed from an earlier version: add files and remove others.
 
-        Args:
-            table: The table of the files.
-            manifests: The files to add.
-            app_id: The id of the job.
-            after: The job's number in the table when the run began; None for none.
-            version: The job's number after the run.
-            info: Entries for the history of the table, stored as text.
-            removed: The files to remove.
-
-        Returns:
-            False if another run was faster, or if a file to remove is gone already.
+        The number of the job in the table was ``after`` when the run began, and is ``version`` after it.
+        False if another run was faster, or if a file to remove is gone already.
         """
         return self.append(
             table,

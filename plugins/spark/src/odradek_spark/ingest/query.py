@@ -45,12 +45,7 @@ def check_folders(settings: IngestSettings) -> None:
 
 
 def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
-    """Start to ingest.
-
-    Args:
-        spark: A session.
-        settings: The settings.
-        once: Stop once everything that is in the topic now is in the tables; otherwise continue.
+    """Start to ingest; with ``once`` until everything that is in the topic now is in the tables.
 
     Raises:
         DatasetError: The dataset is not writable or not a dataset.

@@ -32,12 +32,7 @@ class WriteOptions:
 
 
 def write_options(options: Mapping[str, str], columns: Sequence[str], *, overwrite: bool) -> WriteOptions:
-    """Read the options that Spark passes.
-
-    Args:
-        options: The options.
-        columns: The columns of the rows.
-        overwrite: Whether the rows shall replace those of the table.
+    """Read the options that Spark passes, for rows with some columns.
 
     Raises:
         OptionError: An option is missing, unknown or invalid, the rows are of no table, or the mode is not

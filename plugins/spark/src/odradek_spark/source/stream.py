@@ -188,13 +188,7 @@ class TopicStream(DataSourceStreamReader):
 def resolved(
     reader: TopicReader, marks: Mapping[int, tuple[int, int]], at: Position, *, fail: bool = False
 ) -> Offsets:
-    """By partition, the offset of a position.
-
-    Args:
-        reader: Reads the topic.
-        marks: By partition: the first offset and the end offset (last + 1).
-        at: The position.
-        fail: Whether it is an error if no record is as young as its time; otherwise that is the end.
+    """By partition, the offset of a position; the end if no record is as young, unless ``fail`` is set.
 
     Raises:
         OptionError: The topic does not have a partition, or no record is as young.
