@@ -21,7 +21,6 @@ LAG_TIMEOUT_S = 3.0
 class Pipeline:
     """``odradek spark run`` with the settings of ``[plugins.spark]``."""
 
-    dataset: str
     settings: PipelineSettings
     arguments: Sequence[str]
 
@@ -41,7 +40,7 @@ class Pipeline:
         """The last batch, read from the tables, and the number of waiting pushes, read from the topic."""
         from odradek_spark.ingest.status import last_batch
 
-        found = last_batch(self.dataset)
+        found = last_batch(self.settings.dataset)
         if found is None:
             return {"last batch": "none"}
         at, batch = found
@@ -68,7 +67,7 @@ class Pipeline:
                 marks = reader.watermarks(reader.partitions())
         except TopicError as error:
             return f"unknown: {without_condition(str(error))}"
-        reached = Dataset(self.dataset).source_offsets(PUSHES, self.settings.topic, list(marks))
+        reached = Dataset(self.settings.dataset).source_offsets(PUSHES, self.settings.topic, list(marks))
         begin = {part: max(first, reached.get(part, first)) for part, (first, _) in marks.items()}
         return backlog(begin, {part: end for part, (_, end) in marks.items()})
 
@@ -85,4 +84,4 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
     found = arguments(PipelineSettings, config)
     for table, days in asdict(retention).items():
         found += ["--retention-days", f"{table}={days}"]
-    return Pipeline(dataset=settings.dataset, settings=settings, arguments=found)
+    return Pipeline(settings=settings, arguments=found)

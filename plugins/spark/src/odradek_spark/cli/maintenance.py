@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli.options import adding, kept_days, levels, rules, setting_option
+from odradek_spark.cli.options import adding, kept_days, rules, setting_option
 from odradek_spark.ingest.failures import explain
 from odradek_tables.dataset import DatasetError
+from odradek_tables.levels import CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Maintenance:
         self.clock = clock
         every_s = maintenance_interval_ms / MS_PER_S
         days = kept_days(retention_days)
-        kept = levels(rollup_client_metrics, rollup_fleet_labels)
+        kept = Levels(tuple(rollup_client_metrics) or CLIENT_METRICS, tuple(rollup_fleet_labels))
         jobs: list[tuple[str, float, Job]] = [
             ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset, kept)),
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),

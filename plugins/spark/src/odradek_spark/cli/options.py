@@ -15,7 +15,6 @@ from odradek_spark.cli.times import Moment
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
 from odradek_spark.pipeline_settings import PipelineSettings
-from odradek_tables.levels import CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -73,11 +72,6 @@ def rules(rules_file: Path | None, *, default_rules: bool) -> list[Rule]:
     except RuleError as error:
         raise RuleError(f"{rules_file}: {error}") from error
     return combined(shipped() if default_rules else [], own)
-
-
-def levels(client_metrics: Iterable[str], fleet_labels: Iterable[str]) -> Levels:
-    """The levels of the rollups: as given, else the default."""
-    return Levels(tuple(client_metrics) or CLIENT_METRICS, tuple(fleet_labels))
 
 
 def kept_days(given: Iterable[str]) -> dict[str, int]:

@@ -67,7 +67,6 @@ class MetricHead:
     """The fields of a metric besides its data points."""
 
     name: str = ""
-    description: str = ""
     unit: str = ""
     kind: int = 0
     temporality: int = 0
