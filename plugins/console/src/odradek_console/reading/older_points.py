@@ -17,12 +17,11 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from odradek.findings.client_metrics import client_metrics
-from odradek.settings import TEXT, declare
 from odradek_console.engine.client_series import Labels
 from odradek_console.engine.series_history import LARGEST, ROLES, SMALLEST
 from odradek_console.reading.older_clients import interrupted, older_client
+from odradek_console.reading.tables_settings import TablesSettings
 from odradek_console.rows import ClientDetail, SeriesRow
-from odradek_console.setting_kinds import COUNT, SECONDS
 
 log = logging.getLogger(__name__)
 TABLE: Final = "points"
@@ -54,30 +53,6 @@ SELECT name, attrs, max(counts) > 0, epoch_ms(taken) // {step_ms} AS bucket, max
     max_by(number, taken), max(number), min(number), coalesce(sum(if(step < 0, number, step)), 0), count(*)
 FROM stepped GROUP BY name, attrs, bucket ORDER BY name, attrs, bucket
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablesSettings:
-    """The path or URI of the tables, and the bounds of one question."""
-
-    # fmt: off
-    path: str = declare(
-        "tables", TEXT, "", "Path or URI of the dataset of odradek-spark: plots of a client then go back 30 "
-        "days.", unset="none", page="#older-points",
-    )
-    max_rows: int = declare(
-        "tables.max.rows", COUNT, 5_000_000, "Points of a client that a question to the tables reads.",
-        unit="points",
-    )
-    max_bytes: int = declare(
-        "tables.max.bytes", COUNT, 1 << 30, "Size of the files that a question to the tables reads.",
-        unit="bytes",
-    )
-    timeout_s: float = declare(
-        "tables.timeout.ms", SECONDS, 10.0, "Time of a question to the tables.", unit="ms",
-        option="--tables-timeout",
-    )
-    # fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
