@@ -26,7 +26,7 @@ from odradek_tables.log import (
     paths_of_offsets,
     versions,
 )
-from odradek_tables.schemas import PUSHES, Table
+from odradek_tables.schemas import ERASURES, PUSHES, Table
 
 REPLAY: Final = "replay"
 """The application id of the job that adds decoded records again to all tables."""
@@ -194,3 +194,16 @@ def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:
 def is_batch(app_id: str) -> bool:
     """Whether a commit belongs to a batch, which is committed to all tables, to ``pushes`` last."""
     return app_id == REPLAY or app_id.startswith("source:")
+
+
+def erased_ranges(dataset: Dataset) -> list[OffsetSpan]:
+    """The records that were erased: partition, first offset, end offset (last + 1)."""
+    current = dataset.open(ERASURES)
+    if current is None:
+        return []
+    return [
+        (int(partition), start, end)
+        for text in current.to_pyarrow_table(columns=["records"])["records"].to_pylist()
+        for partition, ranges in json.loads(text).items()
+        for start, end in ranges
+    ]

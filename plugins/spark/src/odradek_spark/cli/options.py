@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -11,12 +13,15 @@ import click
 from odradek.endpoints import Address, parsed_address
 from odradek.settings.options import option_of
 from odradek.settings.setting import walk
-from odradek_spark.cli.times import Moment
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
 from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.retention import KEPT_DAYS
 
+AGO = re.compile(r"-?(\d+)([smhd])")
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+"""Times are clamped to these, which leaves room for arithmetic; no push is older or newer."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
@@ -37,6 +42,26 @@ KEYS: Final = {each.name: each for _, each in walk(PipelineSettings)}
 
 def setting_option(name: str, *, required: bool = False) -> Decorator:
     return option_of(KEYS[name], required=required)
+
+
+class Moment(click.ParamType[datetime]):
+    """``90s``, ``30m``, ``2h``, ``7d`` ago, or ``2026-05-17T10:00:00``, in UTC unless it has an offset."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        ago = AGO.fullmatch(value)
+        if ago:
+            now = datetime.now(UTC)
+            seconds = min(int(ago[1]) * SECONDS[ago[2]], int((now - EARLIEST).total_seconds()))
+            return now - timedelta(seconds=seconds)
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"expected 90s, 30m, 2h, 7d or YYYY-MM-DDThh:mm:ss, found {value!r}", param, ctx)
+        return min(max(found if found.tzinfo else found.replace(tzinfo=UTC), EARLIEST), LATEST)
 
 
 def moment(name: str, text: str) -> Decorator:

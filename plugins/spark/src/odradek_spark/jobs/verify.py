@@ -21,8 +21,7 @@ from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.load import load_dataset, read_spans
 from odradek_spark.sink.commit import FURTHER
 from odradek_tables.dataset import Dataset
-from odradek_tables.erased import erased_ranges
-from odradek_tables.following import files_of, joined, spans_of
+from odradek_tables.following import erased_ranges, files_of, joined, spans_of
 from odradek_tables.log import SOURCE_RANGES, Version, first_version, versions
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
