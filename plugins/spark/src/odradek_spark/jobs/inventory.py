@@ -100,7 +100,7 @@ def all_ways() -> Column:
 
 def spans_of(pushes: DataFrame) -> DataFrame:
     """Each push of a client as a row of the inventory that begins and ends with it."""
-    of_clients = pushes.where(OF_CLIENTS)
+    of_clients = pushes.where(OF_CLIENTS).withColumnRenamed("terminating", "terminated")
     return of_clients.select(
         "client_instance_id",
         *TRACKED,
@@ -108,13 +108,9 @@ def spans_of(pushes: DataFrame) -> DataFrame:
         F.col("recv_ts").alias("last_seen"),
         F.lit(1).cast("bigint").alias("pushes"),
         F.col("points").cast("bigint").alias("points"),
-        "push_interval_ms",
-        "terminating",
-        "broker_id",
-        "source",
-        "observed",
+        *SAID,
         F.expr(WAY).alias("ways"),
-    ).withColumnRenamed("terminating", "terminated")
+    )
 
 
 def bucket() -> Column:
