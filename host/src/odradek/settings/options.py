@@ -31,7 +31,7 @@ Decorator = Callable[[Any], Any]
 TIME = Duration(1)
 
 
-class Value(click.ParamType[Any]):
+class Value(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
     """A value, read as from a table."""
 
     def __init__(self, setting: Setting) -> None:

@@ -44,7 +44,7 @@ def setting_option(name: str, *, required: bool = False) -> Decorator:
     return option_of(KEYS[name], required=required)
 
 
-class Moment(click.ParamType[datetime]):
+class Moment(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
     """``90s``, ``30m``, ``2h``, ``7d`` ago, or ``2026-05-17T10:00:00``, in UTC unless it has an offset."""
 
     name = "time"
