@@ -41,7 +41,7 @@ class Value(click.ParamType):  # type: ignore[type-arg]  # generic in new versio
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str | list):
             return value
-        if is_time(self.setting):
+        if isinstance(value, str) and is_time(self.setting):
             try:
                 value = TIME.parse(value)
             except ValueError:
