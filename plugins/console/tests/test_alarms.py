@@ -17,9 +17,9 @@ from odradek_console.alarms.alarms import Alarms, Message
 from odradek_console.alarms.destinations import Destination, destination, masked, read_destinations
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.causes import causes_of, told
-from odradek_console.console_settings import options
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow, TroubleRow
+from odradek_console.terminal.console import console
 from odradek_console.view import View
 from support.alarm_receivers import hook, mail_server
 from support.console_client import no_cluster
@@ -229,7 +229,7 @@ def test_no_part_of_an_address_is_in_what_is_logged(text: str, url: str) -> None
 
 @pytest.mark.parametrize("url", ["console.example.org", "ftp://x", "https://a b", "https://x/?q=1"])
 def test_an_address_of_pages_must_be_one(url: str) -> None:
-    found = CliRunner().invoke(options, ["--bootstrap-server", "x:1", "--public-url", url])
+    found = CliRunner().invoke(console, ["--bootstrap-server", "x:1", "--public-url", url])
 
     assert found.exit_code == 2
     assert "expected http://HOST or https://HOST" in found.output

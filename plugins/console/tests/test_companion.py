@@ -10,8 +10,11 @@ import pytest
 
 import odradek_console
 from odradek.plugin import Companion, ConfigError, PluginConfig
+from odradek.settings.options import option_name
+from odradek.settings.setting import walk
 from odradek_console.companion import ConsoleProcess
-from odradek_console.console_settings import OPTIONS, key_of, options
+from odradek_console.console_settings import ConsoleSettings
+from odradek_console.terminal.console import console
 from support.reference_page import rows, sections
 
 pytestmark = pytest.mark.ci
@@ -57,8 +60,8 @@ def test_the_table_becomes_the_options_of_the_command(tmp_path: Path) -> None:
     assert companion is not None
     command = companion.command("localhost:9092")
     assert command[:4] == [sys.executable, "-m", "odradek_console", "--until-stdin-ends"]
-    given = options.make_context("console", list(command[4:])).params
-    assert given["bootstrap_server"] == "localhost:9092"
+    given = console.make_context("console", list(command[4:])).params
+    assert given["bootstrap_servers"] == "localhost:9092"
     assert given["history_ms"] == 60_000
     assert given["max_clients"] == 7
     assert [str(each) for each in given["trusted_proxies"]] == ["10.0.0.0/8", "::1/128"]
@@ -118,9 +121,8 @@ def test_a_wrong_value_is_told_with_its_bounds() -> None:
     with pytest.raises(ConfigError) as raised:
         configured({"listener": LISTENER, "retain.ms": 0})
 
-    assert (
-        str(raised.value) == "plugins.console.retain.ms: expected a whole number from 1 to 999999999, found 0"
-    )
+    problem = "expected a whole number from 1 to 999999999999, found 0"
+    assert str(raised.value) == f"plugins.console.retain.ms: {problem}"
 
 
 def test_every_key_is_read_and_its_option_is_on_the_page() -> None:
@@ -132,14 +134,14 @@ def test_every_key_is_read_and_its_option_is_on_the_page() -> None:
     plain = {key: f"--{key.removesuffix('.ms').replace('.', '-')}" for key in named}
 
     assert named == config.known
-    assert {key_of(each): each.opts[-1] for each in OPTIONS} == plain | pairs
+    assert {each.name: option_name(each) for _, each in walk(ConsoleSettings)} == plain | pairs
 
 
 def test_the_times_of_the_page_are_those_of_the_options() -> None:
     table = rows(sections("../../plugins/console/README.md")["Options"])
 
     assert [table[key][:4] for key in ("history.ms", "session.idle.ms", "tables.timeout.ms")] == [
-        ["`history.ms`", "integer, 1 to 999999999", "`43200000`", "ms"],
-        ["`session.idle.ms`", "integer, 1 to 999999999", "`7200000`", "ms"],
-        ["`tables.timeout.ms`", "integer, 1 to 999999999", "`10000`", "ms"],
+        ["`history.ms`", "integer, 1 to 999999999999", "`43200000`", "ms"],
+        ["`session.idle.ms`", "integer, 1 to 999999999999", "`7200000`", "ms"],
+        ["`tables.timeout.ms`", "integer, 1 to 999999999999", "`10000`", "ms"],
     ]

@@ -120,7 +120,7 @@ def test_everybody_on_this_machine_is_no_operator_beside_a_provider() -> None:
         (["--oidc-issuer", "https://login.example.org"], "--oidc-client-id"),
         (["--oidc-issuer", "http://login.example.org"], "https://HOST"),
         (["--oidc-issuer", "https://login.example.org", "--oidc-client-id", "c"], "nobody would have a role"),
-        (["--oidc-client-secret-file", "/none"], "does not exist"),
+        (["--oidc-client-secret-file", "/none"], "expected a file, found '/none'"),
     ],
 )
 def test_the_command_says_what_is_missing(options: list[str], problem: str) -> None:

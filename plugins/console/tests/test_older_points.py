@@ -15,7 +15,8 @@ from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, Told, counted, gauge, inge
 
 from odradek.topic.telemetry_topic import record_key
 from odradek_console.engine.client_series import Labels
-from odradek_console.reading.older_points import Older, OlderPoints, TablesSettings, Wanted, joined
+from odradek_console.reading.older_points import Older, OlderPoints, Wanted, joined
+from odradek_console.reading.tables_settings import TablesSettings
 from odradek_console.rows import SeriesRow
 from odradek_console.view import View
 from odradek_console.web.app import make_app

@@ -9,7 +9,8 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from starlette.testclient import TestClient
 
-from odradek_console.reading.older_points import Older, OlderPoints, TablesSettings
+from odradek_console.reading.older_points import Older, OlderPoints
+from odradek_console.reading.tables_settings import TablesSettings
 from odradek_console.rows import SeriesRow
 from odradek_console.view import View
 from odradek_console.web.app import make_app

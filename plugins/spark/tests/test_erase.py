@@ -19,9 +19,8 @@ from odradek_spark.cli.main import spark as command
 from odradek_spark.jobs.erase import run_erase
 from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import Decoder
-from odradek_tables.erased import erased_ranges
 from odradek_tables.files import write_files
-from odradek_tables.following import news
+from odradek_tables.following import erased_ranges, news
 from odradek_tables.query.reader import Reader
 from odradek_tables.schemas import BY_NAME, ERASURES, POINTS, PUSHES, ROLLUP_1H, Table
 

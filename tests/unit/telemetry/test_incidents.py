@@ -9,7 +9,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DEFAULT_PROPERTIES, TelemetryBroker
 from odradek.findings.incidents import FAILED_LOGINS, GROUP_JOINS, LOST, THROTTLED, UNKNOWN_TOPICS
-from odradek.plugin import TelemetryRecord
+from odradek.plugin import RequestContext, TelemetryRecord
 from odradek.telemetry.client_key import ClientKey, key_of_request
 from odradek.telemetry.incidents import (
     CHECK_MS,
@@ -170,10 +170,14 @@ def test_a_client_to_which_nothing_more_happens_says_goodbye(scene: Scene) -> No
     assert len(scene.clock.timer) == len(TelemetryBroker().clock.timer)
 
 
+def told_by(context: RequestContext, scene: Scene) -> None:
+    connection_id = context.connection.connection_id
+    scene.incidents.add(key_of_request(context), FAILED_LOGINS, ALICE, connection_id=connection_id)
+
+
 def test_an_incident_of_a_client_that_pushes_is_a_record_of_its_own(scene: Scene) -> None:
     instance_id = scene.pushing("a")
-    context = scene.broker.context("a")
-    scene.incidents.of_request(context, FAILED_LOGINS, ALICE)
+    told_by(scene.broker.context("a"), scene)
     scene.clock.advance(CHECK_MS)
 
     (record,) = scene.taken()
@@ -212,7 +216,7 @@ def test_of_two_clients_with_the_same_names_none_is_meant(scene: Scene) -> None:
 
 def test_a_client_that_has_said_goodbye_does_not_come_back(scene: Scene) -> None:
     instance_id = scene.pushing("a")
-    scene.incidents.of_request(scene.broker.context("a"), FAILED_LOGINS, ALICE)
+    told_by(scene.broker.context("a"), scene)
     scene.broker.manager.connection_closed("a", in_order=True)
 
     scene.clock.advance(CHECK_MS)

@@ -12,7 +12,15 @@ Address(host='::1', port=4318)
 from __future__ import annotations
 
 from odradek.bounds.small_file import read_small_file
-from odradek.endpoints.credentials import OURS, BadSecret, Credentials, SecretKind, read_secret, read_secrets
+from odradek.endpoints.credentials import (
+    OURS,
+    BadSecret,
+    Credentials,
+    SecretKind,
+    checked_headers,
+    read_secret,
+    read_secrets,
+)
 from odradek.endpoints.listener_tls import ListenerTls, RenewedTls, not_renewed
 from odradek.endpoints.listeners import (
     Address,
@@ -43,6 +51,7 @@ __all__ = [
     "TokenError",
     "Unauthorized",
     "WatchedFiles",
+    "checked_headers",
     "holder_of",
     "not_renewed",
     "parsed_address",

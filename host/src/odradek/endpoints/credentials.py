@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,8 @@ from odradek.plugin.config import PluginConfig
 log = logging.getLogger(__name__)
 
 HEADER_NAME = re.compile(r"[a-z0-9_.-]+")
+ANY_HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
+"""The names of HTTP (RFC 9110, token), in lower case."""
 HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 OURS = ("content-encoding", "content-length", "content-type", "te", "transfer-encoding")
 """Headers that describe the body, which the plugin sets itself."""
@@ -118,6 +120,38 @@ def header_lines(path: Path, text: str) -> dict[str, str]:
         if name in OURS or name.endswith("-bin") or name.startswith("grpc-"):
             raise BadSecret(f"{path}, line {number}: {name} cannot be set here")
         found[name] = value
+    return found
+
+
+def checked_headers(
+    config: PluginConfig,
+    rows: Mapping[str, str],
+    is_ours: Callable[[str], bool] = lambda name: False,
+    names: re.Pattern[str] = ANY_HEADER_NAME,
+    key: str = "",
+) -> dict[str, str]:
+    """The headers that a plugin's table has for each request, with names in lower case.
+
+    Args:
+        config: The table.
+        rows: Its headers.
+        is_ours: Whether the plugin itself sets a header, besides `OURS`.
+        names: The names that the protocol allows, in lower case.
+        key: The key that has all of them; by default they are in the table ``headers``.
+
+    Raises:
+        ConfigError: A header is malformed. The error never shows a value: it may be a secret.
+    """
+    found = {}
+    for name, value in rows.items():
+        place, lower = key or f"headers.{name}", name.lower()
+        if not names.fullmatch(lower):
+            raise config.error(place, f"expected the name of a header, found {name!r}")
+        if lower in OURS or is_ours(lower):
+            raise config.error(place, f"the plugin sets the header {lower} itself: remove it")
+        if not HEADER_VALUE.fullmatch(value):
+            raise config.error(place, f"expected printable ASCII in the value of {lower}")
+        found[lower] = value
     return found
 
 

@@ -39,11 +39,6 @@ class Standing(NamedTuple):
     ahead: int
     """How far the position is past the end: the topic was truncated, or a tool has set a wrong offset."""
 
-    @property
-    def stable_lag(self) -> int:
-        """The lag of a reader of committed records."""
-        return self.lag - self.unstable
-
 
 def standing(position: int, ends: Ends, *, only_markers: bool = False) -> Standing:
     """The standing of a reader.

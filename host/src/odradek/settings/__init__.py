@@ -18,6 +18,7 @@ from __future__ import annotations
 from odradek.settings.kinds import (
     FILE,
     INT,
+    LIST,
     LONG,
     TABLE,
     TEXT,
@@ -37,6 +38,7 @@ from odradek.settings.setting import setting as declare
 __all__ = [
     "FILE",
     "INT",
+    "LIST",
     "LONG",
     "TABLE",
     "TEXT",

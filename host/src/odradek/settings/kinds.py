@@ -291,7 +291,7 @@ class Special:
     text: Callable[[Any], str] = printed
 
 
-INT, LONG = ConfigType.INT, ConfigType.LONG
+INT, LONG, LIST = ConfigType.INT, ConfigType.LONG, ConfigType.LIST
 TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
 FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.file)
 TABLE = Special(type=ConfigType.STRING, shape="table of texts", read=PluginConfig.table, text=pairs)

@@ -78,6 +78,8 @@ class Setting:
     """The text of the reference page instead of a default."""
     page: str = ""
     """A page with more about the setting, as a link from the reference page."""
+    option: str = ""
+    """The option of a command, if its name is not that of the key: ``--listen``; see `options`."""
 
     @property
     def default_text(self) -> str | None:
@@ -170,9 +172,12 @@ def sections(kind: Any) -> Mapping[str, Section]:
 
 
 def walk(kind: Any, within: Section | None = None) -> Iterator[tuple[tuple[str, ...], Setting]]:
-    """Yield all settings of a dataclass and its sections, each with the path of its fields."""
-    for name, each in declared(kind).items():
-        yield (name,), within.named(each) if within else each
-    for name, part in sections(kind).items():
-        for path, each in walk(part.type, part):
-            yield (name, *path), each
+    """Yield all settings of a dataclass and its sections in their order, each with the path of its fields."""
+    for at in fields(kind):
+        if DECLARATION in at.metadata:
+            each = at.metadata[DECLARATION]
+            yield (at.name,), within.named(each) if within else each
+        elif SECTION in at.metadata:
+            part = at.metadata[SECTION]
+            for path, each in walk(part.type, part):
+                yield (at.name, *path), each

@@ -145,12 +145,6 @@ class Incidents:
         self.left_out = 0
         self.task: TimerTask | None = None
 
-    def of_request(
-        self, context: RequestContext, metric: str, labels: Mapping[str, str], value: int = 1
-    ) -> None:
-        """Count an incident of the client that has sent a request; see `add`."""
-        self.add(key_of_request(context), metric, labels, value, context.connection.connection_id)
-
     def add(
         self,
         key: ClientKey,

@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-import click
-
 from odradek.client.command_config import load_command_config
 from odradek.endpoints import Address, read_listener_tls
 from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import read_settings
+from odradek.settings.options import arguments, option_name
+from odradek.settings.setting import walk
 from odradek_console.alarms.destinations import read_destinations
-from odradek_console.console_settings import LISTENER, SERVERS, key_of, options, read_arguments
+from odradek_console.console_settings import ConsoleSettings
 from odradek_console.engine.owners import read_owners
-from odradek_console.terminal.access_options import access_settings
 from odradek_console.web.tokens import read_tokens
 
+LISTENER: Final = "listener"
 LOOK_S: Final = 1.0
 
 
@@ -29,8 +30,8 @@ class ConsoleProcess:
 
     address: Address
     scheme: str
-    bootstrap_servers: str | None
-    """None for the host itself."""
+    is_beside: bool
+    """The cluster is the host itself."""
     security_protocol: str
     """That of the file of ``command.config``: the host passes the address of such a listener."""
     arguments: tuple[str, ...]
@@ -39,7 +40,7 @@ class ConsoleProcess:
         """The program and its arguments."""
         return [
             *(sys.executable, "-m", "odradek_console", "--until-stdin-ends"),
-            *("--bootstrap-server", self.bootstrap_servers or bootstrap_servers),
+            *(("--bootstrap-server", bootstrap_servers) if self.is_beside else ()),
             *self.arguments,
         ]
 
@@ -59,17 +60,14 @@ def explained(config: PluginConfig, key: str) -> Iterator[None]:
     """Name the key of the table in errors.
 
     Raises:
-        ConfigError: The body has raised one, or an error of an option.
+        ConfigError: The body has raised one.
     """
     try:
         yield
-    except click.UsageError as error:
-        parameter = getattr(error, "param", None)
-        raise config.error(key if parameter is None else key_of(parameter), error.message) from None
     except ConfigError as error:
-        if error.path.startswith("--"):
-            (key,) = (key_of(each) for each in options.params if error.path in each.opts)
-            raise config.error(key, error.problem) from None
+        for _, each in walk(ConsoleSettings):
+            if option_name(each) == error.path:
+                raise config.error(each.name, error.problem) from None
         raise config.error(key, f"{error.path}: {error.problem}") from None
 
 
@@ -79,29 +77,28 @@ def read_console(config: PluginConfig) -> ConsoleProcess | None:
     Raises:
         ConfigError: A key has an invalid value, or users could not be told apart at this address.
     """
-    arguments = read_arguments(config)
-    bootstrap_servers, tls = config.text(SERVERS), read_listener_tls(config, "tls.")
+    settings, tls = read_settings(ConsoleSettings, config), read_listener_tls(config, "tls.")
     if config.value(LISTENER) is None:
         return None
+    address, reading = settings.server.address, settings.reading
     with explained(config, LISTENER):
-        given = options.make_context("console", ["--bootstrap-server", "host:1", *arguments]).params
-        access_settings(given).check(given[LISTENER])
+        settings.access.check_at(address)
     with explained(config, "tokens"):
-        if given["tokens"] is not None:
-            read_tokens(given["tokens"])
+        if settings.users.tokens is not None:
+            read_tokens(settings.users.tokens)
     with explained(config, "alarms"):
-        if given["alarms"] is not None:
-            read_destinations(given["alarms"])
+        if settings.alarms is not None:
+            read_destinations(settings.alarms)
     with explained(config, "owners"):
-        read_owners(given["owners"])
+        read_owners(reading.owners)
     with explained(config, "command.config"):
-        table = load_command_config(given["command_config"]).table
-    if not given[LISTENER].port:
+        table = load_command_config(reading.command_config).table
+    if not address.port:
         raise config.error(LISTENER, "expected a port other than 0, by which the pages can be found")
     return ConsoleProcess(
-        address=given[LISTENER],
+        address=address,
         scheme="http" if tls is None else "https",
-        bootstrap_servers=bootstrap_servers,
+        is_beside=reading.bootstrap_servers is None,
         security_protocol=table.text("security.protocol") or "PLAINTEXT",
-        arguments=tuple(arguments),
+        arguments=tuple(arguments(ConsoleSettings, config)),
     )

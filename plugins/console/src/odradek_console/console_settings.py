@@ -1,115 +1,84 @@
-"""The keys of ``[plugins.console]``, which are the options of ``odradek console``.
-
-A key is the name of an option with dots: ``max.clients`` for ``--max-clients``. Times are milliseconds.
-"""
+"""The keys of ``[plugins.console]``, which are the options of ``odradek console``. Times are milliseconds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import make_dataclass
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-import click
-
-from odradek.plugin import PluginConfig
-from odradek.settings import FILE, LONG, TEXT, Choice, Items, Kind, Whole, declare, read_settings
-from odradek_console.terminal.console_options import console_options
-from odradek_console.terminal.options import milliseconds, reading_from
-
-LISTENER: Final = "listener"
-SERVERS: Final = "bootstrap.servers"
-KEYS: Final = {"bootstrap_server": SERVERS}
-"""Keys that are not the name of their parameter."""
-UNSET: Final[Mapping[str, str]] = {
-    "allowed.hosts": "any with a login, loopback without",
-    "audit.log": "stderr",
-    LISTENER: "none: the console does not run",
-    "oidc.ca": "those of the system",
-    "oidc.client.id": "required with a provider",
-    "oidc.client.secret.file": "none: a public client",
-    "oidc.label": "the provider's host",
-    "role.header": "none: all are viewers",
-    SERVERS: "the host",
-}
-"""Defaults in words."""
-PAGES: Final[Mapping[str, str]] = {
-    "alarms": "#alarms",
-    "grafana.url": "../../contrib/grafana/README.md",
-    "owners": "#owners",
-    "programs": "../../host/docs/reference/metrics.md",
-    "tables": "#older-points",
-}
-"""Sections and pages with more about a key."""
-MOST_MS: Final = 999_999_999
+from odradek.endpoints.log_lines import FORMATTERS
+from odradek.plugin import ConfigError
+from odradek.settings import FILE, Choice, declare, section
+from odradek_console.alarms.sender import SenderSettings
+from odradek_console.engine.fleet import FleetLimits
+from odradek_console.reading.tables_settings import TablesSettings
+from odradek_console.reading_settings import ReadingSettings
+from odradek_console.setting_kinds import NEW_FILE, SITE, SITES
+from odradek_console.web.access_settings import AccessSettings
+from odradek_console.web.oidc_settings import OidcSettings
+from odradek_console.web.server_settings import ServerSettings
 
 
-@click.command("console")
-@reading_from("12h")
-@console_options
-def options(**_: object) -> None:
-    """The options of the command, without its pages, which a host does not have to import."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleSettings:
+    """All settings of a console."""
 
-
-def key_of(parameter: click.Parameter) -> str:
-    """The key of an option."""
-    name = parameter.name or ""
-    return KEYS.get(name, name.replace("_", "."))
-
-
-def kind_of(parameter: click.Parameter) -> Kind:
-    """The kind of the values of an option in the table."""
-    kind = parameter.type
-    if parameter.multiple:
-        return Items()
-    if key_of(parameter).endswith(".ms"):
-        return Whole(LONG, 1, MOST_MS)
-    if isinstance(kind, click.IntRange):
-        return Whole(LONG, int(kind.min or 0), None if kind.max is None else int(kind.max))
-    if isinstance(kind, click.Choice):
-        return Choice({str(each): str(each) for each in kind.choices})
-    return FILE if isinstance(kind, click.Path) and kind.exists else TEXT
-
-
-def declared(parameter: click.Option) -> Any:
-    """The declaration of the key of an option."""
-    key, kind, default = key_of(parameter), kind_of(parameter), parameter.default
-    unit = (parameter.metavar or "").lower() if isinstance(kind, Whole) else ""
-    if key.endswith(".ms"):
-        default, unit = milliseconds(click.Context(options), parameter, str(default)), "ms"
-    has_default = isinstance(default, str | int) and default != ""
-    return declare(
-        key,
-        kind,
-        default if has_default else None,
-        parameter.help or "",
-        unit=unit,
-        unset=UNSET.get(key, "" if has_default else "none"),
-        page=PAGES.get(key, ""),
+    reading: ReadingSettings = section(ReadingSettings)
+    server: ServerSettings = section(ServerSettings)
+    users: AccessSettings = section(AccessSettings)
+    oidc: OidcSettings = section(OidcSettings)
+    # fmt: off
+    tls_certificate: Path | None = declare(
+        "tls.certificate", FILE, None, "PEM file of the server: https. It may change at run time.",
+        unset="none",
     )
+    tls_key: Path | None = declare(
+        "tls.key", FILE, None, "Key of the server, if in another file.", unset="none",
+    )
+    tls_client_ca: Path | None = declare(
+        "tls.client.ca", FILE, None, "Browsers need a certificate of one of these CAs.", unset="none",
+    )
+    audit_log: Path | None = declare(
+        "audit.log", NEW_FILE, None,
+        "Write the audit log here instead of stderr, as JSON that only its owner can read.", unset="stderr",
+    )
+    log_format: str = declare(
+        "log.format", Choice({each: each for each in FORMATTERS}), "text", "Form of the log on stderr.",
+    )
+    public_url: str = declare(
+        "public.url", SITE, "",
+        "Where people reach the pages, for links in alarms: https://console.example.org.", unset="none",
+    )
+    programs: Sequence[str] = declare(
+        "programs", SITES, (),
+        "A gateway or host, by its metrics.listener: its destinations are on the page Delivery.",
+        unset="none", option="--program", page="../../host/docs/reference/metrics.md",
+    )
+    grafana_url: str = declare(
+        "grafana.url", SITE, "",
+        "A Grafana with the dashboards of contrib/grafana: pages of clients and groups lead there.",
+        unset="none", page="../../contrib/grafana/README.md",
+    )
+    alarms: Path | None = declare(
+        "alarms", FILE, None,
+        "TOML file of destinations of alarms: Slack, mail, webhooks and others, by Apprise.",
+        unset="none", page="#alarms",
+    )
+    # fmt: on
+    tables: TablesSettings = section(TablesSettings)
+    sender: SenderSettings = section(SenderSettings)
+    limits: FleetLimits = section(FleetLimits)
 
+    @property
+    def access(self) -> AccessSettings:
+        """The users, their roles and the provider.
 
-OPTIONS: Final = [each for each in options.params if isinstance(each, click.Option)]
-ConsoleSettings: Final[Any] = make_dataclass(
-    "ConsoleSettings",
-    [(str(each.name), object, declared(each)) for each in OPTIONS],
-    frozen=True,
-    kw_only=True,
-)
-"""A field for each option of the command."""
-
-
-def read_arguments(config: PluginConfig) -> list[str]:
-    """Read the table: options of the command for the keys that it has, without the address of the cluster.
-
-    Raises:
-        ConfigError: A value is not of its kind.
-    """
-    settings, arguments = read_settings(ConsoleSettings, config), []
-    for each in OPTIONS:
-        key, value = key_of(each), getattr(settings, str(each.name))
-        if key == SERVERS or config.value(key) is None:
-            continue
-        unit = "ms" if key.endswith(".ms") else ""
-        for part in value if each.multiple else (value,):
-            arguments += [max(each.opts, key=len), f"{part}{unit}"]
-    return arguments
+        Raises:
+            ConfigError: There are options of an OpenID provider, but no issuer.
+        """
+        if self.oidc.issuer:
+            return replace(self.users, oidc=self.oidc)
+        if self.oidc != OidcSettings():
+            problem = "expected the issuer, since there are other options of a provider"
+            raise ConfigError("--oidc-issuer", problem)
+        return self.users

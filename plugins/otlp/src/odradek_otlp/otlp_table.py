@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from odradek.endpoints import OURS, TlsFiles, read_secrets, read_tls_files
+from odradek.endpoints import TlsFiles, checked_headers, read_secrets, read_tls_files
 from odradek.plugin import ConfigError, PluginConfig
 from odradek.settings import read_settings as read_declared
 from odradek.temporality import read_totals
@@ -31,9 +31,8 @@ VARIABLES = {
 CERTIFICATES = ("certificate.file", "client.certificate.file", "client.key.file")
 DESTINATIONS = "destinations."
 DESTINATION_NAME = re.compile(r"[a-z0-9_-]{1,50}")
-HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
-GRPC_HEADER_NAME = re.compile(r"[a-z0-9_.-]+")
-HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+HEADER_NAME = re.compile(r"(?!.*-bin$)[a-z0-9!#$%&'*+.^_`|~-]+")
+GRPC_HEADER_NAME = re.compile(r"(?!.*-bin$)[a-z0-9_.-]+")
 
 
 @dataclass(slots=True)
@@ -185,17 +184,14 @@ def headers_of(config: WithVariables, protocol: OtlpProtocol) -> dict[str, str]:
     variable = None if rows else config.variable("headers")
     if variable:
         rows = listed_headers(config)
-    names = GRPC_HEADER_NAME if protocol is OtlpProtocol.GRPC else HEADER_NAME
-    for name, value in rows.items():
-        key = "headers" if variable else f"headers.{name}"
-        lower = name.lower()
-        if not names.fullmatch(lower) or lower.endswith("-bin"):
-            raise config.error(key, f"expected the name of a header, found {name!r}")
-        if lower in OURS or (protocol is OtlpProtocol.GRPC and lower.startswith("grpc-")):
-            raise config.error(key, f"the plugin sets the header {lower} itself: remove it")
-        if not HEADER_VALUE.fullmatch(value):
-            raise config.error(key, f"expected printable ASCII in the value of {lower}")
-    return {name.lower(): value for name, value in rows.items()}
+    is_grpc = protocol is OtlpProtocol.GRPC
+    return checked_headers(
+        config,
+        rows,
+        lambda name: is_grpc and name.startswith("grpc-"),
+        GRPC_HEADER_NAME if is_grpc else HEADER_NAME,
+        "headers" if variable else "",
+    )
 
 
 def listed_headers(config: WithVariables) -> dict[str, str]:

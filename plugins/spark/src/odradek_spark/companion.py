@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from odradek.plugin import PluginConfig
 from odradek.settings import read_settings
+from odradek.settings.options import arguments
 from odradek_spark.conditions import without_condition
-from odradek_spark.pipeline_settings import PipelineSettings, given
+from odradek_spark.pipeline_settings import PipelineSettings, Retention
 
 LAG_TIMEOUT_S = 3.0
 
@@ -20,19 +21,13 @@ LAG_TIMEOUT_S = 3.0
 class Pipeline:
     """``odradek spark run`` with the settings of ``[plugins.spark]``."""
 
-    dataset: str
     settings: PipelineSettings
+    arguments: Sequence[str]
 
     def command(self, bootstrap_servers: str) -> list[str]:
-        """The program and its arguments."""
-        options: dict[str, object] = {
-            "--bootstrap-server": self.settings.bootstrap_servers or bootstrap_servers,
-            "--dataset": self.dataset,
-            "--topic": self.settings.topic,
-            "--command-config": self.settings.command_config,
-        }
+        host = () if self.settings.bootstrap_servers else ("--bootstrap-server", bootstrap_servers)
         program = [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
-        return [*program, *given(options), *self.settings.arguments()]
+        return [*program, *host, *self.arguments]
 
     @property
     def security_protocol(self) -> str:
@@ -45,7 +40,7 @@ class Pipeline:
         """The last batch, read from the tables, and the number of waiting pushes, read from the topic."""
         from odradek_spark.ingest.status import last_batch
 
-        found = last_batch(self.dataset)
+        found = last_batch(self.settings.dataset)
         if found is None:
             return {"last batch": "none"}
         at, batch = found
@@ -72,7 +67,7 @@ class Pipeline:
                 marks = reader.watermarks(reader.partitions())
         except TopicError as error:
             return f"unknown: {without_condition(str(error))}"
-        reached = Dataset(self.dataset).source_offsets(PUSHES, self.settings.topic, list(marks))
+        reached = Dataset(self.settings.dataset).source_offsets(PUSHES, self.settings.topic, list(marks))
         begin = {part: max(first, reached.get(part, first)) for part, (first, _) in marks.items()}
         return backlog(begin, {part: end for part, (_, end) in marks.items()})
 
@@ -83,5 +78,10 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
     Raises:
         ConfigError: A key has an invalid value.
     """
-    settings = read_settings(PipelineSettings, config)
-    return Pipeline(dataset=settings.dataset, settings=settings) if settings.dataset else None
+    settings, retention = read_settings(PipelineSettings, config), read_settings(Retention, config)
+    if not settings.dataset:
+        return None
+    found = arguments(PipelineSettings, config)
+    for table, days in asdict(retention).items():
+        found += ["--retention-days", f"{table}={days}"]
+    return Pipeline(settings=settings, arguments=found)

@@ -1,4 +1,4 @@
-"""What ``format("odradek")`` does for each of Spark's requests. Spark asks it in processes of its own."""
+"""What ``format("odradek")`` reads, for each of Spark's requests. Spark asks it in processes of its own."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import pyspark
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.source.options import OptionError, ReadOptions, read_options
-from odradek_spark.source.stream import TopicBatch, TopicStream, row_schema
+from odradek_spark.source.stream import TopicStream, row_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
-
-    from odradek_spark.sink.writers import TablesBatchWriter, TablesStreamWriter
 
 OLDEST: Final = (4, 1)
 """Since this version of Spark a sink gets Arrow batches."""
@@ -31,14 +28,13 @@ def version() -> tuple[int, ...]:
     return found
 
 
-def schema(options: Mapping[str, str]) -> StructType:
-    """The columns of the source, after a check of its options."""
+def source_schema(options: Mapping[str, str]) -> StructType:
     version()
     return from_arrow_schema(row_schema(read_options(options)))
 
 
 def checked(options: Mapping[str, str], given: StructType) -> ReadOptions:
-    """The options of the source."""
+    """The options of the source, whose columns a user may have named."""
     found = read_options(options)
     names = row_schema(found).names
     if given.names != names:
@@ -46,32 +42,9 @@ def checked(options: Mapping[str, str], given: StructType) -> ReadOptions:
     return found
 
 
-def reader(options: Mapping[str, str], given: StructType) -> DataSourceReader:
-    """The reader of a batch."""
-    return TopicBatch(checked(options, given))
-
-
-def stream_reader(options: Mapping[str, str], given: StructType) -> DataSourceStreamReader:
-    """The reader of a stream."""
+def topic_stream(options: ReadOptions) -> TopicStream:
     if version() < LIMITS:
-        return TopicStream(checked(options, given))
+        return TopicStream(options)
     from odradek_spark.source.limited_stream import LimitedTopicStream
 
-    return LimitedTopicStream(checked(options, given))
-
-
-def writer(options: Mapping[str, str], given: StructType, overwrite: bool) -> TablesBatchWriter:
-    """The writer of a batch."""
-    from odradek_spark.sink.write_options import write_options
-    from odradek_spark.sink.writers import TablesBatchWriter
-
-    return TablesBatchWriter(write_options(options, given.names, overwrite=overwrite))
-
-
-def stream_writer(options: Mapping[str, str], given: StructType, overwrite: bool) -> TablesStreamWriter:
-    """The writer of a stream."""
-    from odradek_spark.sink.write_options import write_options
-    from odradek_spark.sink.writers import TablesStreamWriter
-
-    version()
-    return TablesStreamWriter(write_options(options, given.names, overwrite=overwrite))
+    return LimitedTopicStream(options)

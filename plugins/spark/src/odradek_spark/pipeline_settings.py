@@ -1,116 +1,46 @@
-"""The keys of ``[plugins.spark]``, from which the options of ``odradek spark run`` are made, too.
-
-Every host with the table reads them, so nothing here imports Spark or the libraries of tables.
-"""
+"""The keys of ``[plugins.spark]``, from which the options of ``odradek spark run`` are made, too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.plugin import PluginConfig
-from odradek.settings import FILE, INT, LONG, TEXT, Choice, Flag, Items, Special, Whole, declare, section
-from odradek.topic import TopicFormat
-from odradek_spark.source.options import (
-    DEFAULT_INTERVAL_MS,
-    DEFAULT_PAYLOAD_BYTES,
-    DEFAULT_TRIGGER_BYTES,
-    MAX_INTERVAL_MS,
-    TELEMETRY_TOPIC,
-)
-from odradek_tables.folder_names import misread_character
+from odradek.settings import FILE, INT, LONG, TEXT, Flag, Items, Whole, declare
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS
 from odradek_tables.retention import KEPT_DAYS
 
-RETENTION: Final = "retention.days."
-
-
-def read_folder(config: PluginConfig, key: str) -> str | None:
-    """Read the path or URI of a folder.
-
-    Raises:
-        ConfigError: Some readers of tables misread its name.
-    """
-    path = config.text(key)
-    odd = misread_character(path or "")
-    if odd is not None:
-        raise config.error(key, f"some readers cannot open a folder of that name: choose one without {odd}")
-    return path
-
-
-FOLDER: Final = Special(shape="path or URI of a folder", read=read_folder)
+DAYS: Final = {
+    table: declare(
+        f"retention.days.{table}", Whole(INT), days, f"Retention of the table `{table}`.", unit="days"
+    )
+    for table, days in KEPT_DAYS.items()
+}
 Retention: Final[Any] = make_dataclass(
-    "Retention",
-    [
-        (table, int, declare(table, Whole(INT), days, f"Retention of the table `{table}`.", unit="days"))
-        for table, days in KEPT_DAYS.items()
-    ],
-    frozen=True,
-    kw_only=True,
+    "Retention", [(table, int, each) for table, each in DAYS.items()], frozen=True, kw_only=True
 )
-"""The days that each table keeps."""
+"""The days that each table keeps. The command has one option for all: ``--retention-days TABLE=DAYS``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineSettings:
+class PipelineSettings(IngestSettings):
     """The pipeline beside a host."""
 
     # fmt: off
-    dataset: str | None = declare(
-        "dataset", FOLDER, None,
-        "Root folder of the tables: a path, s3://, gs:// or abfss://, without `#`, `?`, `%`, `*`, brackets, "
-        "backslashes and control characters, which some readers misread.",
-        unset="none: the pipeline does not run",
-    )
-    bootstrap_servers: str | None = declare(
-        "bootstrap.servers", TEXT, None, "The cluster of the topic.", unset="the host's first listener",
-    )
-    topic: str = declare("topic", TEXT, TELEMETRY_TOPIC, "The telemetry topic.")
-    topic_format: TopicFormat = declare(
-        "topic.format", Choice({each.value: each for each in TopicFormat}), TopicFormat.ODRADEK,
-        "Format of its records; `otlp_*`: plain OTLP, as an OpenTelemetry collector writes it.",
-        page="#a-topic-with-otlp",
-    )
-    topic_interval_ms: int = declare(
-        "topic.interval.ms", Whole(LONG, 1, MAX_INTERVAL_MS), DEFAULT_INTERVAL_MS,
-        "Time between the exports of a client, which OTLP does not tell: repetitions and silence are judged "
-        "by it.", unit="ms",
-    )
     command_config: Path | None = declare(
         "command.config", FILE, None,
         "Properties file with more options of librdkafka: `security.protocol`, `sasl.*`, `ssl.*`. Needed if "
         "the listener has TLS or logins: secrets stay off the command line.", unset="none",
     )
-    checkpoint: str | None = declare(
-        "checkpoint", FOLDER, None,
-        "Folder in which Spark stores its progress; needed if the dataset is in an object store.",
-        unset="in the dataset", page="#in-an-object-store",
-    )
     master: str = declare(
         "master", TEXT, "local[*]",
         "Master of Spark: `local[CORES]`, `spark://HOST:PORT`, `yarn`, `k8s://...`; not with spark-submit.",
     )
-    trigger_interval_ms: int = declare(
-        "trigger.interval.ms", Whole(LONG, 100), 60_000, "Time between the starts of two batches.", unit="ms",
-    )
     maintenance_interval_ms: int = declare(
         "maintenance.interval.ms", Whole(LONG, 1000), 300_000,
         "Time between two updates of rollups and inventory, and two compactions of past hours.", unit="ms",
-    )
-    max_bytes_per_trigger: int = declare(
-        "max.bytes.per.trigger", Whole(LONG, 1), DEFAULT_TRIGGER_BYTES,
-        "Approximate size of a batch, in uncompressed payloads.", unit="bytes",
-    )
-    min_bytes_per_trigger: int = declare(
-        "min.bytes.per.trigger", Whole(LONG), 0,
-        "Wait until this many bytes are available: fewer and larger files, but later. Not with `--once`.",
-        unit="bytes",
-    )
-    max_payload_bytes: int = declare(
-        "max.payload.bytes", Whole(LONG, 1), DEFAULT_PAYLOAD_BYTES,
-        "Limit of a decompressed push; larger pushes become dead letters.", unit="bytes",
     )
     rules_file: Path | None = declare(
         "rules.file", FILE, None,
@@ -133,33 +63,3 @@ class PipelineSettings:
         "`group_id`.", unset="none",
     )
     # fmt: on
-    retention: Any = section(Retention, RETENTION)
-
-    def arguments(self) -> list[str]:
-        """The options of ``odradek spark run``, without those of the cluster and of the dataset."""
-        options: dict[str, object] = {
-            "--topic-format": self.topic_format,
-            "--topic-interval-ms": self.topic_interval_ms,
-            "--checkpoint": self.checkpoint,
-            "--master": self.master,
-            "--trigger-interval-ms": self.trigger_interval_ms,
-            "--maintenance-interval-ms": self.maintenance_interval_ms,
-            "--max-bytes-per-trigger": self.max_bytes_per_trigger,
-            "--min-bytes-per-trigger": self.min_bytes_per_trigger,
-            "--max-payload-bytes": self.max_payload_bytes,
-            "--rules-file": self.rules_file,
-        }
-        lists: dict[str, Sequence[str]] = {
-            "--retention-days": [f"{table}={days}" for table, days in asdict(self.retention).items()],
-            "--rollup-client-metrics": () if self.rollup_client_metrics == CLIENT_METRICS
-            else self.rollup_client_metrics,
-            "--rollup-fleet-labels": self.rollup_fleet_labels,
-        }  # fmt: skip
-        rules = [] if self.default_rules else ["--no-default-rules"]
-        repeated = [part for name, values in lists.items() for value in values for part in (name, value)]
-        return [*given(options), *repeated, *rules]
-
-
-def given(options: dict[str, object]) -> list[str]:
-    """Options with values, as arguments."""
-    return [part for name, value in options.items() if value is not None for part in (name, str(value))]

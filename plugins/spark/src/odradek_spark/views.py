@@ -28,7 +28,6 @@ def register_views(spark: SparkSession, root: str) -> None:
 
 
 def of_spark(query: str) -> str:
-    """A query in Spark's names of functions."""
     found = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
     found = found.replace("json_extract_string(", "get_json_object(")
     return found.replace(WAYS.format(WAY), WAYS_OF_SPARK.format(WAY))

@@ -20,33 +20,38 @@ if TYPE_CHECKING:
 
 
 class DefaultSource(DataSource):
-    """The telemetry topic as a source, and the tables as a sink; `odradek_spark.format` has both."""
+    """The telemetry topic as a source, and the tables as a sink; `odradek_spark` has both."""
 
     @classmethod
     def name(cls) -> str:
         return "odradek"
 
     def schema(self) -> StructType:
-        from odradek_spark.format import schema
+        from odradek_spark.format import source_schema
 
-        return schema(self.options)
+        return source_schema(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from odradek_spark.format import reader
+        from odradek_spark.format import checked
+        from odradek_spark.source.stream import TopicBatch
 
-        return reader(self.options, schema)
+        return TopicBatch(checked(self.options, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        from odradek_spark.format import stream_reader
+        from odradek_spark.format import checked, topic_stream
 
-        return stream_reader(self.options, schema)
+        return topic_stream(checked(self.options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from odradek_spark.format import writer
+        from odradek_spark.sink.write_options import write_options
+        from odradek_spark.sink.writers import TablesBatchWriter
 
-        return writer(self.options, schema, overwrite)
+        return TablesBatchWriter(write_options(self.options, schema.names, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        from odradek_spark.format import stream_writer
+        from odradek_spark.format import version
+        from odradek_spark.sink.write_options import write_options
+        from odradek_spark.sink.writers import TablesStreamWriter
 
-        return stream_writer(self.options, schema, overwrite)
+        version()
+        return TablesStreamWriter(write_options(self.options, schema.names, overwrite=overwrite))

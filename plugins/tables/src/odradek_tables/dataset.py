@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -59,7 +60,6 @@ class Dataset:
         self.root = root.rstrip("/")
 
     def uri(self, table: Table) -> str:
-        """The path or URI of a table."""
         return f"{self.root}/{table.name}"
 
     def create(self, tables: Sequence[Table] = INGESTED) -> None:
@@ -126,23 +126,17 @@ class Dataset:
     ) -> bool:
         """Commit the result of a run that was computed from an earlier version: add files and remove others.
 
-        Args:
-            table: The table of the files.
-            manifests: The files to add.
-            app_id: The id of the job.
-            after: The job's number in the table when the run began; None for none.
-            version: The job's number after the run.
-            info: Entries for the history of the table, stored as text.
-            removed: The files to remove.
-
-        Returns:
-            False if another run was faster, or if a file to remove is gone already.
+        The number of the job in the table was ``after`` when the run began, and is ``version`` after it.
+        False if another run was faster, or if a file to remove is gone already.
         """
-
-        def is_next(current: DeltaTable) -> bool:
-            return current.transaction_version(app_id) == after and all_live(current, removed)
-
-        return self.append(table, manifests, {app_id: version}, info, is_next, removed)
+        return self.append(
+            table,
+            manifests,
+            {app_id: version},
+            info,
+            lambda current: current.transaction_version(app_id) == after and all_live(current, removed),
+            removed,
+        )
 
     def exchange(
         self,
@@ -158,11 +152,8 @@ class Dataset:
         Replaced files stay on disk for current readers, until `vacuum`. ``data_change`` says whether the rows
         change; if not, jobs that follow the log skip the commit.
         """
-
-        def is_possible(current: DeltaTable) -> bool:
-            return all_live(current, removed)
-
-        return self.append(table, manifests, {}, info, is_possible, removed, data_change=data_change)
+        wanted = partial(all_live, files=removed)
+        return self.append(table, manifests, {}, info, wanted, removed, data_change=data_change)
 
     def delete(self, table: Table, predicate: str, info: Info) -> int:
         """Delete rows in one commit: files without other rows are removed, and the others written again.
@@ -258,12 +249,10 @@ def source_id(topic: str, partition: int) -> str:
 
 
 def all_live(current: DeltaTable, files: Sequence[LiveFile]) -> bool:
-    """Whether a table still has all of the files."""
     return not files or {each.path for each in files} <= {each.path for each in live(current)}
 
 
 def add_action(manifest: Manifest, data_change: bool) -> AddAction:
-    """An added file as an action of Delta's log."""
     return AddAction(
         path=manifest.path,
         size=manifest.file_bytes,
@@ -275,7 +264,6 @@ def add_action(manifest: Manifest, data_change: bool) -> AddAction:
 
 
 def remove_action(file: LiveFile, data_change: bool) -> RemoveAction:
-    """A removed file as an action of Delta's log."""
     return RemoveAction(
         path=file.path,
         data_change=data_change,

@@ -56,7 +56,6 @@ class Manifest:
 
     @classmethod
     def parse(cls, text: str) -> Manifest:
-        """Read a manifest that `text` wrote."""
         return cls(**json.loads(text))
 
 
@@ -94,7 +93,6 @@ def arrow_files(root: str, table: Table, files: Sequence[str]) -> ds.Dataset:
 
 
 def exists(path: str) -> bool:
-    """Whether a path or URI exists."""
     system, base = file_system(path)
     return bool(system.get_file_info(base).type != fs.FileType.NotFound)
 
@@ -213,11 +211,9 @@ class GrowingFile:
                 self.ranges[name] = min(low, found["min"]), max(high, found["max"])
 
     def close(self) -> None:
-        """Complete the file."""
         self.writer.close()
 
     def manifest(self) -> Manifest:
-        """The description of the completed file."""
         stats = {
             "numRecords": self.rows,
             "minValues": {name: delta_value(low, down=True) for name, (low, _) in self.ranges.items()},

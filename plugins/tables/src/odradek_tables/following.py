@@ -26,7 +26,7 @@ from odradek_tables.log import (
     paths_of_offsets,
     versions,
 )
-from odradek_tables.schemas import PUSHES, Table
+from odradek_tables.schemas import ERASURES, PUSHES, Table
 
 REPLAY: Final = "replay"
 """The application id of the job that adds decoded records again to all tables."""
@@ -126,12 +126,10 @@ def unsettled_from(dataset: Dataset) -> date:
 
 
 def has_records(found: Version) -> bool:
-    """Whether a version added records of the topic."""
     return SOURCE_RANGES in found.info or REPLAYED in found.info
 
 
 def spans_of(found: Version) -> list[OffsetSpan]:
-    """The records that a version added."""
     replayed = [(part, start, end) for part, start, end in json.loads(found.info.get(REPLAYED, "[]"))]
     batch: Mapping[str, Sequence[int]] = json.loads(found.info.get(SOURCE_RANGES, "{}"))
     return [*replayed, *((int(part), start, end) for part, (start, end) in batch.items())]
@@ -196,3 +194,16 @@ def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:
 def is_batch(app_id: str) -> bool:
     """Whether a commit belongs to a batch, which is committed to all tables, to ``pushes`` last."""
     return app_id == REPLAY or app_id.startswith("source:")
+
+
+def erased_ranges(dataset: Dataset) -> list[OffsetSpan]:
+    """The records that were erased: partition, first offset, end offset (last + 1)."""
+    current = dataset.open(ERASURES)
+    if current is None:
+        return []
+    return [
+        (int(partition), start, end)
+        for text in current.to_pyarrow_table(columns=["records"])["records"].to_pylist()
+        for partition, ranges in json.loads(text).items()
+        for start, end in ranges
+    ]

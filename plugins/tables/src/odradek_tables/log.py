@@ -141,7 +141,6 @@ def first_version(uri: str) -> int:
 
 
 def version(system: fs.FileSystem, base: str, number: int) -> Version:
-    """Read one commit."""
     try:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
@@ -172,5 +171,4 @@ def added(action: Mapping[str, Any]) -> LiveFile:
 
 
 def log_time(text: str | None) -> datetime | None:
-    """Parse a time of Delta's JSON."""
     return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

@@ -17,7 +17,6 @@ PRODUCE: Final = 0
 FETCH: Final = 1
 METADATA: Final = 3
 OFFSET_COMMIT: Final = 8
-FIND_COORDINATOR: Final = 10
 JOIN_GROUP: Final = 11
 HEARTBEAT: Final = 12
 LEAVE_GROUP: Final = 13

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from odradek.settings import declare
 from odradek_console.alarms.alarms import Alarms, Message
 from odradek_console.alarms.destinations import Destination
 from odradek_console.json_form import JsonRow
+from odradek_console.setting_kinds import COUNT, SECONDS
 from odradek_console.view import View
 
 log = logging.getLogger(__name__)
@@ -29,10 +31,18 @@ STOP_S: Final = 2.0
 class SenderSettings:
     """Bounds of what waits for a destination."""
 
-    max_waiting: int = 100
-    """Messages of one destination; beyond them the oldest are left out."""
-    retry_s: float = 3_600.0
-    """A message is given up after this time."""
+    # fmt: off
+    max_waiting: int = declare(
+        "max.waiting.alarms", COUNT, 100,
+        "Messages that wait for a destination of alarms; beyond them the oldest are left out.",
+        unit="messages",
+    )
+    retry_s: float = declare(
+        "alarm.retry.ms", SECONDS, 3_600.0,
+        "A message that a destination does not take is given up after this time.", unit="ms",
+        option="--alarm-retry",
+    )
+    # fmt: on
 
 
 @dataclass(slots=True)

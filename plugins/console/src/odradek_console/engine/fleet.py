@@ -23,6 +23,7 @@ from odradek.findings.troubles import (
 )
 from odradek.otlp import NotOtlp
 from odradek.plugin import TelemetryRecord
+from odradek.settings import declare
 from odradek.temporality import Engine, Limits
 from odradek.temporality.client_state import ClientState
 from odradek_console.engine.client import Client
@@ -36,6 +37,7 @@ from odradek_console.engine.lags import TROUBLES, Lags
 from odradek_console.engine.libraries import DAY_MS, defects_of, library_of, silence_of, support_of
 from odradek_console.engine.owners import Owners
 from odradek_console.json_form import JsonRow
+from odradek_console.setting_kinds import COUNT, MILLISECONDS
 
 ENDED_MS: Final = 900_000
 """A finding that is over can be read for so long."""
@@ -58,12 +60,22 @@ NS_PER_MS: Final = 1_000_000
 class FleetLimits:
     """Bounds of the memory."""
 
-    max_clients: int = 20_000
-    max_series: int = 1_500_000
-    max_totals_bytes: int = 256 << 20
-    max_history_bytes: int = 384 << 20
-    retain_ms: int = 12 * 3_600_000
-    """A client that is gone is forgotten after this time."""
+    # fmt: off
+    max_clients: int = declare(
+        "max.clients", COUNT, 20_000, "Client instances that are known.", unit="clients",
+    )
+    max_series: int = declare("max.series", COUNT, 1_500_000, "Series of all clients.", unit="series")
+    max_totals_bytes: int = declare(
+        "max.totals.bytes", COUNT, 256 << 20, "Memory of totals.", unit="bytes",
+    )
+    max_history_bytes: int = declare(
+        "max.history.bytes", COUNT, 384 << 20, "Memory of histories.", unit="bytes",
+    )
+    retain_ms: int = declare(
+        "retain.ms", MILLISECONDS, 12 * 3_600_000, "A client that is gone is forgotten after this time.",
+        unit="ms", option="--retain",
+    )
+    # fmt: on
 
 
 @dataclass(slots=True)

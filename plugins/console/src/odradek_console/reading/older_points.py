@@ -14,16 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from odradek.findings.client_metrics import client_metrics
 from odradek_console.engine.client_series import Labels
 from odradek_console.engine.series_history import LARGEST, ROLES, SMALLEST
 from odradek_console.reading.older_clients import interrupted, older_client
+from odradek_console.reading.tables_settings import TablesSettings
 from odradek_console.rows import ClientDetail, SeriesRow
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 TABLE: Final = "points"
@@ -55,18 +53,6 @@ SELECT name, attrs, max(counts) > 0, epoch_ms(taken) // {step_ms} AS bucket, max
     max_by(number, taken), max(number), min(number), coalesce(sum(if(step < 0, number, step)), 0), count(*)
 FROM stepped GROUP BY name, attrs, bucket ORDER BY name, attrs, bucket
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablesSettings:
-    """The path or URI of the tables, and the bounds of one question."""
-
-    path: str
-    max_rows: int = 5_000_000
-    """Points of one client."""
-    max_bytes: int = 1 << 30
-    """Size of the files."""
-    timeout_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,7 +90,7 @@ def terminal_width() -> int:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per client.")
 def clients(
-    bootstrap_server: str,
+    bootstrap_servers: str,
     command_config: Path | None,
     topic: str,
     history_ms: int,
@@ -104,7 +104,7 @@ def clients(
 
     CLIENT is a client instance id or a client id.
     """
-    connect = connector(bootstrap_server, command_config)
+    connect = connector(bootstrap_servers, command_config)
     with opened_view(connect, topic, history_ms, owners) as view:
         if client is None:
             rows = sorted(view.clients(wanted), key=SORTS[sort])  # type: ignore[arg-type]

@@ -8,24 +8,24 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from odradek.endpoints import ListenerTls
 from odradek.endpoints.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek.endpoints.tls_entrance import NoTlsLoop
+from odradek.settings.options import options_of, settings_of
+from odradek_console.alarms.alarms import Alarms
+from odradek_console.alarms.destinations import read_destinations
+from odradek_console.alarms.sender import AlarmSender
+from odradek_console.console_settings import ConsoleSettings
 from odradek_console.engine.owners import read_owners
+from odradek_console.reading.older_points import OlderPoints
 from odradek_console.reading.programs import Programs
-from odradek_console.terminal.access_options import access_settings
-from odradek_console.terminal.console_options import (
-    alarm_sender,
-    console_options,
-    fleet_limits,
-    older_points,
-    server_settings,
-)
-from odradek_console.terminal.options import connector, reading_from
+from odradek_console.terminal.options import connector
 from odradek_console.view import View, ViewSettings
 from odradek_console.web.access import Access
 from odradek_console.web.app import make_app
@@ -41,38 +41,65 @@ LONGEST_STOP_S: Final = 4.0
 
 
 @click.command("console", epilog="\b\nExample:\n  odradek console --bootstrap-server localhost:9092")
-@reading_from("12h")
-@console_options
+@options_of(ConsoleSettings, required=["bootstrap.servers"])
 @click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input, too.")
-def console(
-    bootstrap_server: str,
-    command_config: Path | None,
-    topic: str,
-    history_ms: int,
-    owners: Path | None,
-    audit_log: Path | None,
-    log_format: str,
-    until_stdin_ends: bool,
-    **options: Any,
-) -> None:
+def console(until_stdin_ends: bool, **options: Any) -> None:
     """Show the clients of a host or a cluster in the browser.
 
     Prints the address of the page once it can be opened. Stop it with SIGTERM or Ctrl-C.
     """
-    log_to_stderr(log_format)
-    if audit_log is not None:
-        audit_to_file(audit_log)
-    server = server_settings(options)
-    access = Access(access_settings(options), server.address)
-    connect = connector(bootstrap_server, command_config)
-    settings = ViewSettings(
-        topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=fleet_limits(options)
+    settings = settings_of(ConsoleSettings, options)
+    reading = settings.reading
+    log_to_stderr(settings.log_format)
+    if settings.audit_log is not None:
+        audit_to_file(settings.audit_log)
+    server = server_settings(settings)
+    access = Access(settings.access, server.address)
+    servers = reading.bootstrap_servers or ""
+    connect = connector(servers, reading.command_config)
+    read = ViewSettings(
+        topic=reading.topic,
+        history_ms=reading.history_ms,
+        owners=read_owners(reading.owners),
+        limits=settings.limits,
     )
-    view = View(connect, settings)
-    behind = make_console(view, connect, bootstrap_server, access, older_points(options))
-    behind.alarms, behind.grafana = alarm_sender(options, view), options["grafana_url"]
-    behind.programs = Programs(options["programs"])
+    view = View(connect, read)
+    older = OlderPoints(settings.tables) if settings.tables.path else None
+    behind = make_console(view, connect, servers, access, older)
+    behind.alarms, behind.grafana = alarm_sender(settings, view), settings.grafana_url
+    behind.programs = Programs(settings.programs)
     serve(behind, server, until_stdin_ends=until_stdin_ends)
+
+
+def server_settings(settings: ConsoleSettings) -> ServerSettings:
+    """The address to listen on, with TLS and bounds.
+
+    Raises:
+        click.UsageError: There is a key without a certificate, or a file is not usable.
+    """
+    certificate, key, client_ca = settings.tls_certificate, settings.tls_key, settings.tls_client_ca
+    tls = None
+    if certificate is not None:
+        tls = ListenerTls(certificate=certificate, key=key, client_ca=client_ca)
+        try:
+            tls.context()
+        except (OSError, ValueError) as error:
+            raise click.UsageError(f"--tls-certificate: {error}") from None
+    elif key is not None or client_ca is not None:
+        raise click.UsageError("--tls-certificate is missing")
+    return replace(settings.server, tls=tls, proxies=settings.users.proxies)
+
+
+def alarm_sender(settings: ConsoleSettings, view: View) -> AlarmSender | None:
+    """What sends alarms; None without destinations.
+
+    Raises:
+        ConfigError: The file of the destinations is not usable.
+    """
+    if settings.alarms is None:
+        return None
+    destinations = read_destinations(settings.alarms)
+    return AlarmSender(view, Alarms(settings.public_url), destinations, settings.sender)
 
 
 def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) -> None:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
-from odradek.client.address import addresses
 from odradek.client.admin import AdminClient
 from odradek.client.command_config import load_command_config
 from odradek.client.errors import TimedOut
+from odradek.settings.options import option_of
+from odradek.settings.setting import Setting, walk
 from odradek_console.engine.owners import read_owners
 from odradek_console.engine.texts import printable
+from odradek_console.reading_settings import ReadingSettings
 from odradek_console.rows import ClientRow
-from odradek_console.view import TOPIC, View, ViewSettings
+from odradek_console.setting_kinds import MILLISECONDS
+from odradek_console.view import View, ViewSettings
 
-A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
-UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
+KEYS: Final = {each.name: each for _, each in walk(ReadingSettings)}
 FILTERS: Final = (
     "app",
     "address",
@@ -44,101 +44,33 @@ FILTERS: Final = (
     "state",
     "version",
 )
+HISTORY_MS: Final = 3_600_000
 CATCH_UP_S: Final = 60.0
 TOLD_S: Final = 1.0
 """A problem that is over within this time is not told."""
 POLL_S: Final = 0.05
 
 
-def milliseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """Read a duration such as ``15m``."""
-    if value is None:
-        return None
-    found = DURATION.fullmatch(value)
-    if found is None or not int(found[1]):
-        raise click.BadParameter(f"expected a duration such as 30s, 15m or 12h, found {value!r}")
-    return int(found[1]) * UNITS_MS[found[2]]
-
-
-def number(name: str, default: int, unit: str, text: str) -> Any:
-    """An option with a whole number of at least 1."""
-    kind, metavar = click.IntRange(min=1), unit.upper()
-    return click.option(name, type=kind, default=default, show_default=True, metavar=metavar, help=text)
-
-
-def duration(name: str, default: str, text: str) -> Any:
-    """An option with a duration, in milliseconds."""
-    return click.option(
-        name,
-        name.removeprefix("--").replace("-", "_") + "_ms",
-        default=default,
-        show_default=True,
-        metavar="TIME",
-        callback=milliseconds,
-        help=text,
-    )
-
-
-def bootstrap(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Validate the list of addresses here, so that the error names the option."""
-    addresses(value, "--bootstrap-server")
-    return value
-
-
 def cluster_options(command: Command) -> Command:
     """Add the options of the connection."""
-    for option in (
-        click.option(
-            "--command-config",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.* "
-            "and ssl.*",
-        ),
-        click.option(
-            "--bootstrap-server",
-            required=True,
-            metavar="HOST:PORT[,...]",
-            callback=bootstrap,
-            help="Brokers to connect to, tried in order.",
-        ),
-    ):
-        command = option(command)
-    return command
+    command = option_of(KEYS["command.config"])(command)
+    added: Command = option_of(KEYS["bootstrap.servers"], required=True)(command)
+    return added
 
 
-def reading_from(history: str) -> Callable[[Command], Command]:
-    """Add the options of the topic.
-
-    Args:
-        history: How far back to begin, if the user does not say.
-    """
-
-    def decorate(command: Command) -> Command:
-        for option in (
-            click.option(
-                "--owners",
-                type=click.Path(exists=True, dir_okay=False, path_type=Path),
-                help="TOML file of the teams that own clients.",
-            ),
-            click.option(
-                "--history",
-                "history_ms",
-                default=history,
-                show_default=True,
-                metavar="TIME",
-                callback=milliseconds,
-                help="Read the topic from this long ago on.",
-            ),
-            click.option("--topic", default=TOPIC, show_default=True, help="The telemetry topic."),
-        ):
-            command = option(command)
-        return cluster_options(command)
-
-    return decorate
+def reading_options(command: Command) -> Command:
+    """Add the options of the topic to a command that looks at the present."""
+    for each in (KEYS["owners"], replace(KEYS["history.ms"], default=HISTORY_MS), KEYS["topic"]):
+        command = option_of(each)(command)
+    return cluster_options(command)
 
 
-reading_options = reading_from("1h")
-"""Add the options of the topic to a command that looks at the present."""
+def time_option(name: str, default_ms: int, text: str) -> Callable[[Command], Command]:
+    """Add an option with a time, whose parameter is in milliseconds."""
+    key, option = f"{name}.ms", f"--{name}"
+    return option_of(
+        Setting(name=key, kind=MILLISECONDS, default=default_ms, documentation=text, unit="ms", option=option)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +123,7 @@ def show(lines: Iterable[str]) -> None:
         click.echo(printable(line))
 
 
-def connector(bootstrap_server: str, command_config: Path | None) -> Callable[[], AdminClient]:
+def connector(bootstrap_servers: str, command_config: Path | None) -> Callable[[], AdminClient]:
     """A function that makes a client of the cluster.
 
     Raises:
@@ -200,7 +132,7 @@ def connector(bootstrap_server: str, command_config: Path | None) -> Callable[[]
     config = load_command_config(command_config)
     tls = config.context()
     timeout_s = config.request_timeout_ms / 1000
-    return lambda: AdminClient(bootstrap_server, config.client_id, timeout_s, config.login, tls)
+    return lambda: AdminClient(bootstrap_servers, config.client_id, timeout_s, config.login, tls)
 
 
 @contextmanager

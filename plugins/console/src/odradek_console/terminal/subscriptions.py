@@ -51,7 +51,7 @@ def subscriptions() -> None:
 @click.pass_context
 def plan_command(
     context: click.Context,
-    bootstrap_server: str,
+    bootstrap_servers: str,
     command_config: Path | None,
     path: Path,
     prune: bool,
@@ -60,7 +60,7 @@ def plan_command(
 ) -> None:
     """Show what has to change, and let the cluster check it; nothing changes."""
     wanted = read_wanted(path)
-    with connector(bootstrap_server, command_config)() as admin:
+    with connector(bootstrap_servers, command_config)() as admin:
         steps = plan(wanted, read_subscriptions(admin), prune=prune)
         apply(admin, steps, validate_only=True)
     show_steps(steps, as_json)
@@ -71,11 +71,11 @@ def plan_command(
 @subscriptions.command("apply")
 @plan_options
 def apply_command(
-    bootstrap_server: str, command_config: Path | None, path: Path, prune: bool, as_json: bool
+    bootstrap_servers: str, command_config: Path | None, path: Path, prune: bool, as_json: bool
 ) -> None:
     """Change the subscriptions of the cluster. All changes are checked before the first one is made."""
     wanted = read_wanted(path)
-    with connector(bootstrap_server, command_config)() as admin:
+    with connector(bootstrap_servers, command_config)() as admin:
         steps = plan(wanted, read_subscriptions(admin), prune=prune)
         apply(admin, steps, validate_only=True)
         apply(admin, steps)

@@ -25,10 +25,10 @@ from odradek_console.terminal.options import (
     Wanted,
     connector,
     filter_option,
-    milliseconds,
     opened_view,
     reading_options,
     show,
+    time_option,
 )
 from odradek_console.text import Column, clipped, counted, sparkline, table_lines
 from odradek_console.view import View
@@ -155,18 +155,10 @@ def picture(
     show_default=True,
     help="The order of the clients.",
 )
-@click.option(
-    "--interval",
-    "interval_ms",
-    default="2s",
-    show_default=True,
-    metavar="TIME",
-    callback=milliseconds,
-    help="Time between two pictures.",
-)
+@time_option("interval", 2_000, "Time between two pictures.")
 @click.option("--once", is_flag=True, help="Print one picture and end, as without a terminal.")
 def top(
-    bootstrap_server: str,
+    bootstrap_servers: str,
     command_config: Path | None,
     topic: str,
     history_ms: int,
@@ -180,7 +172,7 @@ def top(
 
     Keys: s for the next order, q to end.
     """
-    with opened_view(connector(bootstrap_server, command_config), topic, history_ms, owners) as view:
+    with opened_view(connector(bootstrap_servers, command_config), topic, history_ms, owners) as view:
         console = Console(highlight=False)
         if once or not console.is_terminal:
             show(lines_of(view, wanted, sort, (console.width, 10_000))[:-1])

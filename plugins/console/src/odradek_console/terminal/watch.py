@@ -22,7 +22,7 @@ from odradek_console.figures import marked
 from odradek_console.reading.leases import MOST_INSTANCES, clear, exactly, grant, new_name
 from odradek_console.rows import ClientDetail, ClientRow
 from odradek_console.terminal.clients import finding_lines, name, software, terminal_width
-from odradek_console.terminal.options import connector, milliseconds, opened_view, reading_options, show
+from odradek_console.terminal.options import connector, opened_view, reading_options, show, time_option
 from odradek_console.text import age, clipped, counted, sparkline
 from odradek_console.view import View
 
@@ -94,26 +94,10 @@ def chosen(
     callback=metrics_option,
     help=f"Prefixes of metric names, with commas, or a preset: {', '.join(PRESETS)}.",
 )
-@click.option(
-    "--interval",
-    "interval_ms",
-    default="5s",
-    show_default=True,
-    metavar="TIME",
-    callback=milliseconds,
-    help="The push interval of these clients.",
-)
-@click.option(
-    "--for",
-    "for_ms",
-    default="10m",
-    show_default=True,
-    metavar="TIME",
-    callback=milliseconds,
-    help="How long to watch.",
-)
+@time_option("interval", 5_000, "The push interval of these clients.")
+@time_option("for", 600_000, "How long to watch.")
 def watch(
-    bootstrap_server: str,
+    bootstrap_servers: str,
     command_config: Path | None,
     topic: str,
     history_ms: int,
@@ -131,7 +115,7 @@ def watch(
     The subscription is taken back at the end and at Ctrl-C. If the command is killed, a host or the next
     `odradek watch` deletes it a minute after its time.
     """
-    connect = connector(bootstrap_server, command_config)
+    connect = connector(bootstrap_servers, command_config)
     with opened_view(connect, topic, history_ms, owners) as view:
         match, wanted = chosen(view, client_id, instance, principal, address)
         end_s = time.time() + for_ms / 1000

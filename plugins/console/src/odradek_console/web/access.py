@@ -86,7 +86,7 @@ class Access:
     def __init__(
         self, settings: AccessSettings, address: Address, now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        settings.check(address)
+        settings.check_at(address)
         self.settings = settings
         self.tokens = TokenFile(settings.tokens) if settings.tokens is not None else None
         self.oidc = provider_of(settings, now_s)

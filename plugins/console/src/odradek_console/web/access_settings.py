@@ -7,11 +7,13 @@ addresses there must be a login.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.endpoints import Address
 from odradek.plugin import ConfigError
+from odradek.settings import FILE, Choice, declare, section
+from odradek_console.setting_kinds import COUNT, HOSTS, SECONDS
 from odradek_console.web.oidc_settings import OidcSettings
 from odradek_console.web.proxies import Proxies, is_loopback
 from odradek_console.web.users import Role
@@ -21,28 +23,63 @@ from odradek_console.web.users import Role
 class AccessSettings:
     """Users, their roles, and bounds."""
 
-    tokens: Path | None = None
-    """The file of tokens; None: nobody can log in with one."""
+    # fmt: off
+    tokens: Path | None = declare(
+        "tokens", FILE, None, "TOML file of the tokens that users log in with.", unset="none",
+    )
+    local_role: Role = declare(
+        "role", Choice({each.value: each for each in Role}), Role.VIEWER,
+        "What everybody on this machine may do, if there is no login.",
+    )
+    hosts: tuple[str, ...] = declare(
+        "allowed.hosts", HOSTS, (),
+        "A name that browsers reach the console by. Without a login only names of "
+        "loopback addresses are allowed.",
+        unset="any with a login, loopback without", option="--allowed-host",
+    )
+    max_sessions: int = declare(
+        "max.sessions", COUNT, 1_000,
+        "Logins at once; of the user with the most, the one that was idle for longest is ended.",
+        unit="logins",
+    )
+    session_idle_s: float = declare(
+        "session.idle.ms", SECONDS, 2 * 3_600.0,
+        "A login ends after this time without a click; refreshed pages do not count.", unit="ms",
+        option="--session-idle",
+    )
+    session_age_s: float = declare(
+        "session.age.ms", SECONDS, 12 * 3_600.0, "A login, and a form, ends after this time.", unit="ms",
+        option="--session-age",
+    )
+    logins_per_minute: int = declare(
+        "logins.per.minute", COUNT, 10,
+        "Wrong tokens and refused logins of one address, or one /64 of IPv6; then 429 to wrong ones. A right "
+        "one passes.", unit="logins",
+    )
+    requests_per_second: int = declare(
+        "requests.per.second", COUNT, 20, "Requests of one user, ten times as many at once; then 429.",
+        unit="requests",
+    )
+    max_requests_per_user: int = declare(  # a browser opens six connections: one is never refused
+        "max.requests.per.user", COUNT, 6,
+        "Requests of one user that are answered at once; others of this user wait up to 5 s, then 429.",
+        unit="requests",
+    )
+    max_streams: int = declare(
+        "max.streams", COUNT, 100, "Live pages at once; further ones are renewed by a reload only.",
+        unit="pages",
+    )
+    max_streams_per_user: int = declare(
+        "max.streams.per.user", COUNT, 20, "Live pages of one user.", unit="pages",
+    )
+    max_body_bytes: int = declare(
+        "max.body.bytes", COUNT, 1 << 20, "Size of a request, which has 30 s to come.", unit="bytes",
+    )
+    # fmt: on
+    body_timeout_s: float = 30.0
+    proxies: Proxies = section(Proxies)
     oidc: OidcSettings | None = None
     """The provider where users log in; None: there is none."""
-    proxies: Proxies = field(default_factory=Proxies)
-    local_role: Role = Role.VIEWER
-    """The role of everybody on a loopback address without a login."""
-    hosts: tuple[str, ...] = ()
-    """Names that the console may be reached by; empty: any with a login, those of loopback without."""
-    max_sessions: int = 1_000
-    session_idle_s: float = 2 * 3_600
-    session_age_s: float = 12 * 3_600
-    logins_per_minute: int = 10
-    """Refused logins of one address."""
-    requests_per_second: int = 20
-    """Of one user."""
-    max_requests_per_user: int = 6
-    """That are answered at once. A browser opens six connections, so one browser is never refused."""
-    max_streams: int = 100
-    max_streams_per_user: int = 20
-    max_body_bytes: int = 1 << 20
-    body_timeout_s: float = 30.0
 
     @property
     def has_page(self) -> bool:
@@ -54,14 +91,14 @@ class AccessSettings:
         """Whether there is a way to tell users apart."""
         return self.has_page or bool(self.proxies.networks)
 
-    def check(self, address: Address) -> None:
+    def check_at(self, address: Address) -> None:
         """Check that the console may listen on an address.
 
         Raises:
             ConfigError: Strangers could reach it, and there is no login; or a login is not usable.
         """
         if self.oidc is not None:
-            self.oidc.check()
+            self.oidc.check_usable()
         if self.has_login:
             if self.local_role is Role.OPERATOR:
                 logins = "--tokens, --oidc-issuer, --trusted-proxy"

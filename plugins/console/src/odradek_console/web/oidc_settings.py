@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 from odradek.endpoints import read_small_file
 from odradek.endpoints.tls_context import default_context
 from odradek.plugin import ConfigError
+from odradek.settings import FILE, TEXT, Items, declare
 from odradek_console.private_file import warn_of_readers
+from odradek_console.setting_kinds import SECONDS
 from odradek_console.web.proxies import is_loopback
 from odradek_console.web.users import Role
 
@@ -28,24 +30,55 @@ LONGEST: Final = 300
 class OidcSettings:
     """The provider, this console as its client, and the roles of groups."""
 
-    issuer: str
-    client_id: str
-    secret: Path | None = None
-    """The file of the client's secret; None: a public client, which PKCE alone protects."""
-    scopes: tuple[str, ...] = ()
-    """Beside ``openid`` and ``profile``."""
-    label: str = ""
-    """The name of the provider on the page for logging in; empty: its host."""
-    name_claim: str = "preferred_username"
-    groups_claim: str = "groups"
-    operators: tuple[str, ...] = ()
-    """Groups."""
-    viewers: tuple[str, ...] = ()
-    """Groups, or `EVERYBODY`."""
-    ca: Path | None = None
-    """PEM file of the authorities of the provider's certificate; None: those of the system."""
-    timeout_s: float = 10.0
-    """Of all questions to the provider that one step of a login needs."""
+    # fmt: off
+    issuer: str = declare(
+        "oidc.issuer", TEXT, "",
+        "OpenID provider where users log in: an https URL, or http on this machine.", unset="none",
+    )
+    client_id: str = declare(
+        "oidc.client.id", TEXT, "", "The id of this console at the provider.",
+        unset="required with a provider",
+    )
+    secret: Path | None = declare(
+        "oidc.client.secret.file", FILE, None,
+        "File with the secret of this console at the provider. PKCE is used with and without one.",
+        unset="none: a public client",
+    )
+    scopes: tuple[str, ...] = declare(
+        "oidc.scopes", Items(), (), "A scope to ask for beside openid and profile.",
+        unset="none", option="--oidc-scope",
+    )
+    label: str = declare(
+        "oidc.label", TEXT, "", "The provider's name on the page for logging in; its host without one.",
+        unset="the provider's host",
+    )
+    name_claim: str = declare(
+        "oidc.name.claim", TEXT, "preferred_username",
+        "The claim with the name of a user: one that users cannot change to another's.",
+    )
+    groups_claim: str = declare(
+        "oidc.groups.claim", TEXT, "groups",
+        "The claim with the groups of a user: a list, or one text.",
+    )
+    operators: tuple[str, ...] = declare(
+        "oidc.operators", Items(), (), "A group whose users are operators.",
+        unset="none", option="--oidc-operator",
+    )
+    viewers: tuple[str, ...] = declare(
+        "oidc.viewers", Items(), (),
+        "A group whose users are viewers. '*' is every user of the provider.",
+        unset="none", option="--oidc-viewer",
+    )
+    ca: Path | None = declare(
+        "oidc.ca", FILE, None,
+        "PEM file of the CA of the provider's certificate, if the system does not know it.",
+        unset="those of the system",
+    )
+    timeout_s: float = declare(
+        "oidc.timeout.ms", SECONDS, 10.0, "Time of the provider to answer in each step of a login.",
+        unit="ms", option="--oidc-timeout",
+    )
+    # fmt: on
 
     @property
     def name(self) -> str:
@@ -80,7 +113,7 @@ class OidcSettings:
             )
         return found
 
-    def check(self) -> None:
+    def check_usable(self) -> None:
         """Check what can be known without the provider, which may be down.
 
         Raises:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Final
 
 from odradek.endpoints import parsed_ip
+from odradek.settings import TEXT, declare
+from odradek_console.setting_kinds import NETWORKS, Network
 from odradek_console.web.users import LOCAL, Role, is_name
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
-Network = IPv4Network | IPv6Network
 USER_HEADER: Final = "X-Forwarded-User"
 
 
@@ -25,10 +25,21 @@ class BadProxy(ValueError):
 class Proxies:
     """The proxies, and their headers. Headers of any other address are ignored."""
 
-    networks: tuple[Network, ...] = ()
-    user_header: str = USER_HEADER
-    role_header: str = ""
-    """Empty: users of a proxy are viewers."""
+    # fmt: off
+    networks: tuple[Network, ...] = declare(
+        "trusted.proxies", NETWORKS, (),
+        "A proxy that logs users in, by its address or network.", unset="none",
+        option="--trusted-proxy",
+    )
+    user_header: str = declare(
+        "user.header", TEXT, USER_HEADER, "Header of trusted proxies with the user.",
+    )
+    role_header: str = declare(
+        "role.header", TEXT, "",
+        "Header of trusted proxies with the roles; without it all are viewers.",
+        unset="none: all are viewers",
+    )
+    # fmt: on
 
     def is_trusted(self, address: str) -> bool:
         """Whether an address is one of a proxy."""

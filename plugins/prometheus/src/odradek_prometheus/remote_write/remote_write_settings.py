@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from odradek.endpoints import OURS, Credentials, SecretKind, TlsFiles, read_secrets, read_tls_files
+from odradek.endpoints import (
+    Credentials,
+    SecretKind,
+    TlsFiles,
+    checked_headers,
+    read_secrets,
+    read_tls_files,
+)
 from odradek.plugin import PluginConfig
 from odradek.settings import INT, LONG, Choice, Special, Whole, declare, read_settings
 from odradek.temporality import TotalsSettings, read_cumulative
@@ -18,8 +25,7 @@ from odradek_prometheus.label_values import Labels
 PREFIX: Final = "remote_write."
 AUTO: Final = "auto"
 PROTOCOLS: Final = (AUTO, "2.0", "1.0")
-HEADER_NAME: Final = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
-HEADER_VALUE: Final = re.compile(r"[\x20-\x7e]*")
+VERSION_HEADER: Final = "x-prometheus-remote-write-version"
 LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 CERTIFICATES: Final = ("certificate.file", "client.certificate.file", "client.key.file")
 JOB: Final = "kafka-clients"
@@ -124,7 +130,7 @@ def read_table(table: PluginConfig) -> RemoteWriteSettings | None:
         if table.values:
             raise table.error("url", "expected the URL of a receiver for these settings")
         return None
-    headers = read_headers(table)
+    headers = checked_headers(table, table.table("headers"), lambda name: name == VERSION_HEADER)
     settings = replace(
         read_settings(RemoteWriteSettings, table),
         totals=read_cumulative(table),
@@ -147,18 +153,3 @@ def read_labels(table: PluginConfig) -> Labels:
                 f"labels.{name}", "expected a label of letters, digits and _, not beginning with __"
             )
     return tuple(sorted((name, value) for name, value in found.items() if value))
-
-
-def read_headers(table: PluginConfig) -> dict[str, str]:
-    """The headers of the table. An error never shows a value: it may be a secret."""
-    found = {}
-    for name, value in table.table("headers").items():
-        lower = name.lower()
-        if not HEADER_NAME.fullmatch(lower):
-            raise table.error(f"headers.{name}", f"expected the name of a header, found {name!r}")
-        if lower in OURS or lower == "x-prometheus-remote-write-version":
-            raise table.error(f"headers.{name}", f"the plugin sets the header {lower} itself: remove it")
-        if not HEADER_VALUE.fullmatch(value):
-            raise table.error(f"headers.{name}", f"expected printable ASCII in the value of {lower}")
-        found[lower] = value
-    return found

@@ -6,14 +6,15 @@ import signal
 import sys
 import threading
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from odradek.endpoints import Address
-from odradek_spark.cli.maintenance import MS_PER_S, Maintenance, maintenance_options
-from odradek_spark.cli.options import adding, listener, option_of, properties, topic_options
+from odradek.settings.options import options_of, settings_of
+from odradek_spark.cli.maintenance import Maintenance, maintenance_options
+from odradek_spark.cli.options import adding, data_loss_option, listener, properties, setting_option
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.progress import Progress, served
@@ -22,15 +23,9 @@ from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.source.topic import Unreachable
 
 ingest_options = adding(
-    topic_options,
-    click.option(
-        "--checkpoint",
-        metavar="URI",
-        default="",
-        help="Folder in which Spark stores its progress; by default inside the dataset.",
-    ),
-    option_of("max.bytes.per.trigger"),
-    option_of("min.bytes.per.trigger"),
+    options_of(IngestSettings, required=["bootstrap.servers", "dataset"]),
+    setting_option("command.config"),
+    data_loss_option,
     click.option(
         "--starting-offsets",
         type=click.Choice(["earliest", "latest"]),
@@ -38,7 +33,6 @@ ingest_options = adding(
         show_default=True,
         help="Position in the topic at which a new dataset begins.",
     ),
-    option_of("trigger.interval.ms"),
     session_options,
     click.option(
         "--once",
@@ -47,17 +41,15 @@ ingest_options = adding(
         "costs about 20 seconds of processor time, whatever there is to read.",
     ),
 )
-OF_SETTINGS = [each.name for each in fields(IngestSettings)]
 
 
 def ingest_settings(options: dict[str, Any]) -> IngestSettings:
     """Build the settings of ingest; removes their options from ``options``."""
-    return IngestSettings(
-        bootstrap_servers=options.pop("bootstrap_server"),
+    return replace(
+        settings_of(IngestSettings, options),
         client=properties(options.pop("command_config")),
         fail_on_data_loss=not options.pop("allow_data_loss"),
-        trigger_s=options.pop("trigger_interval_ms") / MS_PER_S,
-        **{name: options.pop(name) for name in OF_SETTINGS if name in options},
+        starting_offsets=options.pop("starting_offsets"),
     )
 
 
@@ -145,7 +137,6 @@ def look_at(settings: IngestSettings, *, once: bool) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr."""
     click.echo(" ".join(line.split()), err=True)
 
 

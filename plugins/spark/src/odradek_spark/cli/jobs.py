@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from odradek.topic import TopicFormat
-from odradek_spark.cli.options import dataset_option, moment, properties, topic_options
+from odradek_spark.cli.options import data_loss_option, dataset_option, moment, properties, setting_option
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.ingest.status import Totals
 from odradek_spark.source.offsets import OffsetRange
@@ -23,7 +23,14 @@ OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 
 
 @click.command()
-@topic_options
+@setting_option("bootstrap.servers", required=True)
+@setting_option("command.config")
+@dataset_option
+@setting_option("topic")
+@setting_option("topic.format")
+@setting_option("topic.interval.ms")
+@setting_option("max.payload.bytes")
+@data_loss_option
 @click.option(
     "--range",
     "found",
@@ -34,7 +41,7 @@ OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 @moment("--since", "Replay everything received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.")
 @session_options
 def replay(
-    bootstrap_server: str,
+    bootstrap_servers: str,
     command_config: Path | None,
     dataset: str,
     topic: str,
@@ -54,7 +61,7 @@ def replay(
 
     if found and since is not None:
         raise click.UsageError("options --range and --since: expected only one of them")
-    client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
+    client = {"bootstrap.servers": bootstrap_servers} | properties(command_config)
     options = ReadOptions(client=client, topic=topic, fail_on_data_loss=not allow_data_loss)
     decoding = DecoderSettings(
         max_payload_bytes=max_payload_bytes, topic_format=topic_format, interval_ms=topic_interval_ms
@@ -71,12 +78,10 @@ def replay(
 
 
 def told(done: Totals, waiting: int) -> None:
-    """Print the progress of a replay."""
     click.echo(f"{done.pushes:,} pushes, {done.points:,} points, {waiting:,} waiting", err=True)
 
 
 def offset_range(text: str) -> OffsetRange:
-    """Parse ``PARTITION:START-END``."""
     match = OFFSET_RANGE.fullmatch(text)
     if match is None or int(match[2]) >= int(match[3]):
         raise click.UsageError(f"option --range: expected PARTITION:START-END, found {text!r}")

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli import reports
-from odradek_spark.cli.options import KEYS, adding, kept_days, levels, option_of, rules
+from odradek_spark.cli.options import adding, kept_days, rules, setting_option
 from odradek_spark.ingest.failures import explain
-from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_tables.dataset import DatasetError
-from odradek_tables.levels import BY_CLIENT
+from odradek_tables.levels import CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
 if TYPE_CHECKING:
@@ -36,14 +34,9 @@ HOUR_S = 3600.0
 
 
 maintenance_options = adding(
-    option_of("rules.file"),
-    click.option(
-        "--default-rules/--no-default-rules",
-        default=True,
-        show_default=True,
-        help=KEYS["default.rules"].documentation,
-    ),
-    option_of("maintenance.interval.ms"),
+    setting_option("rules.file"),
+    setting_option("default.rules"),
+    setting_option("maintenance.interval.ms"),
     click.option(
         "--retention-days",
         multiple=True,
@@ -51,20 +44,8 @@ maintenance_options = adding(
         help="Days that a table keeps. May be repeated. Default: "
         + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
     ),
-    click.option(
-        "--rollup-client-metrics",
-        multiple=True,
-        metavar="PREFIX",
-        help="Metrics that rollup_1h keeps by client; * for all. May be repeated. Default: the standard "
-        "metrics of KIP-714, and those of errors, retries, rebalances, lag and volume.",
-    ),
-    click.option(
-        "--rollup-fleet-labels",
-        multiple=True,
-        type=click.Choice(BY_CLIENT),
-        help="Keep this label in the rollups of the fleet, which grow with the number of its values. "
-        "May be repeated.",
-    ),
+    setting_option("rollup.client.metrics"),
+    setting_option("rollup.fleet.labels"),
 )
 
 
@@ -92,16 +73,18 @@ class Maintenance:
         default_rules: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        from odradek_spark.cli import reports
+
         self.clock = clock
         every_s = maintenance_interval_ms / MS_PER_S
         days = kept_days(retention_days)
-        kept = levels(rollup_client_metrics, rollup_fleet_labels)
+        kept = Levels(tuple(rollup_client_metrics) or CLIENT_METRICS, tuple(rollup_fleet_labels))
         jobs: list[tuple[str, float, Job]] = [
             ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset, kept)),
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),
             ("compact", every_s, lambda spark: reports.compacted(spark, dataset)),
             ("expire", HOUR_S, lambda _: reports.expired(dataset, days)),
-            ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset, VACUUM_HOURS)),
+            ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset)),
         ]
         often_s = min(MINUTE_S, every_s)
         wanted = rules(rules_file, default_rules=default_rules)

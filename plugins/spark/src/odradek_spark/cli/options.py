@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from odradek.endpoints import Address, parsed_address
-from odradek.settings import FILE, Whole
+from odradek.settings.options import option_of
 from odradek.settings.setting import walk
-from odradek.topic import TopicFormat
-from odradek_spark.cli.times import Moment
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
 from odradek_spark.pipeline_settings import PipelineSettings
-from odradek_tables.levels import CLIENT_METRICS, Levels
 from odradek_tables.retention import KEPT_DAYS
 
+AGO = re.compile(r"-?(\d+)([smhd])")
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+"""Times are clamped to these, which leaves room for arithmetic; no push is older or newer."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
@@ -37,68 +40,43 @@ def adding(*options: Decorator) -> Decorator:
 KEYS: Final = {each.name: each for _, each in walk(PipelineSettings)}
 
 
-def option_of(key: str) -> Decorator:
-    """The option of a key of ``[plugins.spark]``, with its bounds, its default and its sentence."""
-    each = KEYS[key]
-    name, text = f"--{key.replace('.', '-')}", each.documentation.replace("`", "")
-    kind: Any = None
-    if isinstance(each.kind, Whole):
-        kind = click.IntRange(each.kind.least, each.kind.bound)
-    elif each.kind is FILE:
-        kind = click.Path(exists=True, dir_okay=False, path_type=Path)
-    metavar = each.unit.upper() or None
-    return click.option(
-        name,
-        type=kind,
-        metavar=metavar,
-        default=each.default,
-        show_default=each.default is not None,
-        help=text,
-    )
+def setting_option(name: str, *, required: bool = False) -> Decorator:
+    return option_of(KEYS[name], required=required)
+
+
+class Moment(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
+    """``90s``, ``30m``, ``2h``, ``7d`` ago, or ``2026-05-17T10:00:00``, in UTC unless it has an offset."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        ago = AGO.fullmatch(value)
+        if ago:
+            now = datetime.now(UTC)
+            seconds = min(int(ago[1]) * SECONDS[ago[2]], int((now - EARLIEST).total_seconds()))
+            return now - timedelta(seconds=seconds)
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"expected 90s, 30m, 2h, 7d or YYYY-MM-DDThh:mm:ss, found {value!r}", param, ctx)
+        return min(max(found if found.tzinfo else found.replace(tzinfo=UTC), EARLIEST), LATEST)
 
 
 def moment(name: str, text: str) -> Decorator:
-    """An option for a time."""
     return click.option(name, type=Moment(), metavar="TIME", help=text)
 
 
-def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
-    """The absolute path of a dataset: workers have other working directories."""
-    return dataset if "://" in dataset else str(Path(dataset).absolute())
-
-
-dataset_option = click.option(
-    "--dataset",
-    required=True,
-    metavar="URI",
-    callback=whole_path,
-    help="Root folder of the tables: a path, s3://, gs:// or abfss://.",
-)
-topic_options = adding(
-    click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
-    option_of("command.config"),
-    dataset_option,
-    option_of("topic"),
-    click.option(
-        "--topic-format",
-        type=click.Choice([each.value for each in TopicFormat]),
-        default=TopicFormat.ODRADEK.value,
-        callback=lambda _, __, name: TopicFormat(name),
-        show_default=True,
-        help=KEYS["topic.format"].documentation.replace("`", ""),
-    ),
-    option_of("topic.interval.ms"),
-    option_of("max.payload.bytes"),
-    click.option(
-        "--allow-data-loss",
-        is_flag=True,
-        help="Continue if retention deleted records before they were read, instead of failing.",
-    ),
+dataset_option = setting_option("dataset", required=True)
+data_loss_option = click.option(
+    "--allow-data-loss",
+    is_flag=True,
+    help="Continue if retention deleted records before they were read, instead of failing.",
 )
 
 
 def listener(_: click.Context, parameter: click.Parameter, url: str | None) -> Address | None:
-    """The address of a listener for plain HTTP."""
     if url is None:
         return None
     found = parsed_address(url.removeprefix("http://").removesuffix("/"))
@@ -121,11 +99,6 @@ def rules(rules_file: Path | None, *, default_rules: bool) -> list[Rule]:
     return combined(shipped() if default_rules else [], own)
 
 
-def levels(client_metrics: Iterable[str], fleet_labels: Iterable[str]) -> Levels:
-    """The levels of the rollups: as given, else the default."""
-    return Levels(tuple(client_metrics) or CLIENT_METRICS, tuple(fleet_labels))
-
-
 def kept_days(given: Iterable[str]) -> dict[str, int]:
     """The retention of each table in days: as given, else the default."""
     found = dict(KEPT_DAYS)
@@ -139,7 +112,6 @@ def kept_days(given: Iterable[str]) -> dict[str, int]:
 
 
 def properties(path: Path | None) -> dict[str, str]:
-    """Read the pairs of a properties file."""
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path else [], 1):
         text = line.strip()

@@ -37,11 +37,9 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The number of characters of the longest text."""
         return max(map(len, (self.heading, *self.texts)))
 
     def cells(self) -> Iterator[str]:
-        """The heading and the texts, all of one width."""
         for each in (self.heading, *self.texts):
             yield each.rjust(self.width) if self.right else each.ljust(self.width)
 
@@ -107,12 +105,10 @@ def fitted(columns: Sequence[Column], width: int) -> Sequence[Column]:
 
 
 def fits(columns: Sequence[Column], width: int) -> bool:
-    """Whether a row is at most so long."""
     return sum(each.width + GAP for each in columns) - GAP <= width
 
 
 def columns_of(rows: pa.Table) -> list[Column]:
-    """Rows as they are."""
     return [
         Column(name, [cell(name, value) for value in values], right=is_number(values))
         for name, values in rows.to_pydict().items()
@@ -140,7 +136,6 @@ def json_value(value: Any) -> Any:
 
 
 def csv_value(value: Any) -> Any:
-    """A value for a CSV cell: lists and structs as JSON."""
     found = json_value(value)
     return json.dumps(found) if isinstance(found, list | dict) else found
 
@@ -168,13 +163,11 @@ def is_number(values: Sequence[Any]) -> bool:
 
 
 def lines(columns: Sequence[Column], indent: str = "") -> Iterator[str]:
-    """A heading and the rows, in columns as wide as their widest cell."""
     for row in zip(*(each.cells() for each in columns), strict=True):
         yield indent + (" " * GAP).join(row).rstrip()
 
 
 def blocks(columns: Sequence[Column]) -> Iterator[str]:
-    """A block for each row, with a line for each column."""
     width = max(len(each.heading) for each in columns)
     for row in zip(*(each.texts for each in columns), strict=True):
         named = zip(columns, row, strict=True)

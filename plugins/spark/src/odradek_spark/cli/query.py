@@ -115,7 +115,6 @@ def client(reader: Reader, window: Window, everything: bool, **chosen: str | Non
 
 
 def show_client(reader: Reader, who: Who, window: Window, rows: Sequence[Row], *, everything: bool) -> None:
-    """Print a summary of a client, and its series by concern."""
     instances = {row["client_instance_id"] for row in rows}
     clients = questions.clients(reader, window, who).to_pylist()
     known = [each for each in clients if each["client_instance_id"] in instances]
@@ -187,7 +186,6 @@ def anomalies(reader: Reader, window: Window, only_open: bool, exit_code: bool) 
 
 
 def show_anomalies(rows: Sequence[Row], latest: datetime) -> None:
-    """Print anomalies, and what to do."""
     show_columns(anomalies_table(rows, latest))
     for paragraph in advice(rows):
         click.echo()

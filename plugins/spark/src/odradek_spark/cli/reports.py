@@ -1,41 +1,35 @@
-"""The jobs, each with a one-line report of its outcome; None if there was nothing to do."""
+"""The jobs, each with a one-line report of its outcome; None if there was nothing to do. It imports Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from pyspark.sql import SparkSession
+
+from odradek_spark.jobs.compact import run_compact
+from odradek_spark.jobs.episodes import run_detect
+from odradek_spark.jobs.expire import run_expire, run_vacuum
+from odradek_spark.jobs.inventory import run_inventory
+from odradek_spark.jobs.rollup import run_rollup
 from odradek_spark.jobs.rules import Rule
 from odradek_tables.dataset import Dataset
 from odradek_tables.levels import Levels
 from odradek_tables.schemas import INGESTED, ROLLUPS
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 def rolled_up(spark: SparkSession, root: str, levels: Levels) -> str | None:
-    """Bring the rollups up to date."""
-    from odradek_spark.jobs.rollup import run_rollup
-
     done = [run_rollup(spark, root, table, levels) for table in ROLLUPS]
-    lines = [f"{each.points} points as {each.rows} rows of {each.table}" for each in done if each]
-    return "rollup: " + ", ".join(lines) if lines else None
+    told = [f"{each.points} points as {each.rows} rows of {each.table}" for each in done if each]
+    return line("rollup", told)
 
 
 def inventoried(spark: SparkSession, root: str) -> str | None:
-    """Bring the inventory of clients up to date."""
-    from odradek_spark.jobs.inventory import run_inventory
-
     done = run_inventory(spark, root)
     return None if done is None else f"inventory: {done.pushes} pushes"
 
 
 def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | None:
-    """Look for anomalies in new points."""
-    from odradek_spark.jobs.episodes import run_detect
-
     done = run_detect(spark, root, rules, datetime.now(UTC))
     if done is None:
         return None
@@ -43,32 +37,20 @@ def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | Non
 
 
 def compacted(spark: SparkSession, root: str) -> str | None:
-    """Merge the files of past hours."""
-    from odradek_spark.jobs.compact import run_compact
-
     dataset = Dataset(root)
     there = [table for table in (*INGESTED, *ROLLUPS) if dataset.open(table) is not None]
-    done = [found for found in (run_compact(root, table, spark) for table in there) if found is not None]
-    lines = [
-        f"{each.files_before} files ({each.bytes_before} bytes) of {each.table} are now {each.files_after} "
-        f"({each.bytes_after})"
-        for each in done
-    ]
-    return "compact: " + ", ".join(lines) if lines else None
+    done = [run_compact(root, table, spark) for table in there]
+    return line("compact", [each.text() for each in done if each is not None])
 
 
 def expired(root: str, kept_days: Mapping[str, int]) -> str | None:
-    """Remove days beyond the retention from the tables."""
-    from odradek_spark.jobs.expire import run_expire
-
     done = run_expire(root, datetime.now(UTC), kept_days)
-    lines = [f"{each.rows} rows of {each.table} before {each.before}" for each in done]
-    return "expire: " + ", ".join(lines) if lines else None
+    return line("expire", [f"{each.rows} rows of {each.table} before {each.before}" for each in done])
 
 
-def vacuumed(root: str, hours: int) -> str | None:
-    """Delete the files that no table uses any more."""
-    from odradek_spark.jobs.expire import run_vacuum
+def vacuumed(root: str) -> str | None:
+    return line("vacuum", [f"{files} files of {table}" for table, files in run_vacuum(root).items() if files])
 
-    lines = [f"{files} files of {table}" for table, files in run_vacuum(root, hours).items() if files]
-    return "vacuum: " + ", ".join(lines) if lines else None
+
+def line(job: str, parts: Sequence[str]) -> str | None:
+    return f"{job}: {', '.join(parts)}" if parts else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli.options import adding, option_of
+from odradek_spark.cli.options import adding, setting_option
 from odradek_spark.conditions import Condition, without_condition
 from odradek_spark.ingest.failures import IngestFailed, explain
 from odradek_spark.jobs.rules import RuleError
@@ -52,7 +52,7 @@ EXPECTED: Final = (NoSpark, DatasetError, Condition, RuleError, IngestFailed, De
 
 
 session_options = adding(
-    option_of("master"),
+    setting_option("master"),
     click.option(
         "--conf",
         multiple=True,
@@ -92,7 +92,6 @@ def explained() -> Iterator[None]:
 
 
 def opened(master: str, given: Mapping[str, str]) -> SparkSession:
-    """Open the session that the options describe."""
     values = dict(SETTINGS)
     use_installed_pyspark()
     if "spark.remote" not in given and "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit
@@ -125,7 +124,6 @@ def check_java() -> None:
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:
-    """Parse settings of the form ``KEY=VALUE``."""
     found = {}
     for each in conf:
         key, sign, value = each.partition("=")

@@ -49,7 +49,6 @@ def column(heading: str, values: Iterable[object], *, optional: bool = False) ->
 
 
 def text(value: object) -> str:
-    """A value for people."""
     match value:
         case None:
             return "-"
@@ -63,7 +62,6 @@ def text(value: object) -> str:
 
 
 def measured(heading: str, values: Iterable[tuple[float | None, str]]) -> Column:
-    """A column of values with units."""
     return Column(heading, [said(value, unit) for value, unit in values], right=True)
 
 
@@ -160,7 +158,6 @@ def advice(rows: Sequence[Row]) -> list[str]:
 
 
 def labels(attrs: str | None) -> str:
-    """The labels of a series, in words."""
     told: Mapping[str, object] = json.loads(attrs) if attrs else {}
     return visible(" ".join(label_text(name, value) for name, value in sorted(told.items())))
 
@@ -211,7 +208,6 @@ def client_summary(clients: Sequence[Row], episodes: Sequence[Row], latest: date
 
 
 def provenance(client: Row) -> list[str]:
-    """Lines about the way of a client's pushes, if it is not the usual one."""
     ways = client["ways"].split(",")
     if len(ways) > 1:
         return [
@@ -246,7 +242,6 @@ def largest(rows: Sequence[Row]) -> list[Row]:
 
 
 def names_of(concern: Concern) -> set[str]:
-    """The full names of a concern's metrics."""
     return {name for chart in concern.charts for name in chart.names}
 
 

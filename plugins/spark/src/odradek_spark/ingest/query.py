@@ -40,18 +40,12 @@ def check_ingest(settings: IngestSettings) -> None:
 
 
 def check_folders(settings: IngestSettings) -> None:
-    """Check the folders of the dataset and of the checkpoint, without writing anything."""
     check_name(settings.checkpoint_location)
     check_root(settings.dataset)
 
 
 def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
-    """Start to ingest.
-
-    Args:
-        spark: A session.
-        settings: The settings.
-        once: Stop once everything that is in the topic now is in the tables; otherwise continue.
+    """Start to ingest; with ``once`` until everything that is in the topic now is in the tables.
 
     Raises:
         DatasetError: The dataset is not writable or not a dataset.

@@ -92,7 +92,6 @@ def attempt(
 
 
 def advanced(query: StreamingQuery | None) -> bool:
-    """Whether a query completed a batch before it failed."""
     with suppress(PySparkException, Py4JError):
         return query is not None and any(each["numInputRows"] for each in query.recentProgress)
     return False

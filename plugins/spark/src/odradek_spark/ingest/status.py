@@ -26,7 +26,6 @@ class Totals:
 
     @property
     def records(self) -> int:
-        """Records of the topic."""
         return self.pushes + self.dead_letters
 
     def __add__(self, other: Totals) -> Totals:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from odradek_spark.source.offsets import OffsetRange
 from odradek_tables.dataset import Dataset
-from odradek_tables.erased import erased_ranges
+from odradek_tables.following import erased_ranges
 from odradek_tables.schemas import BY_NAME, DEAD_LETTER, PUSHES
 
 PARTITION, OFFSET, INDEX = "src_partition", "src_offset", "src_idx"

@@ -101,7 +101,6 @@ def explain(found: Sequence[Episode]) -> None:
 
 
 def broker_of(episode: Episode) -> str | None:
-    """The broker that an episode is about."""
     labels = labels_of(episode["attrs"])
     number = labels.get("node.id")
     return labels.get("node_id", None if number is None else f"node-{number}")

@@ -92,13 +92,11 @@ class Judge:
         return pa.Table.from_pylist([row], FOUND)
 
     def samples(self, life: Life) -> Iterator[Samples]:
-        """The samples of each series that a rule compares."""
         for rule in self.rules:
             for attrs, values in series_of(life, rule).items():
                 yield rule, (rule.id, rule.metric, attrs), list(judged(rule, values, self.changes))
 
     def silences(self, life: Life, lasts: Sequence[Mapping[str, Any]]) -> Iterator[Samples]:
-        """The samples of rules about silence, by the last push of the client."""
         for rule in silence_rules(self.rules):
             for last in lasts:
                 yield rule, (rule.id, SILENCE, None), [of_silence(last, life, rule, self.now_ms)]

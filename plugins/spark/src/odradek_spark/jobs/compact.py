@@ -54,11 +54,15 @@ class Compacted:
     bytes_after: int = 0
 
     def add(self, old: Sequence[LiveFile], new: Sequence[Manifest]) -> None:
-        """Add a folder."""
         self.files_before += len(old)
         self.files_after += len(new)
         self.bytes_before += sum(each.file_bytes for each in old)
         self.bytes_after += sum(each.file_bytes for each in new)
+
+    def text(self) -> str:
+        """The result for people."""
+        before = f"{self.files_before} files ({self.bytes_before} bytes)"
+        return f"{before} of {self.table} are now {self.files_after} ({self.bytes_after})"
 
 
 def run_compact(root: str, table: Table, spark: SparkSession | None = None) -> Compacted | None:
@@ -104,7 +108,6 @@ def plan(files: Iterable[LiveFile], closed: datetime, *, is_rollup: bool = False
 
 
 def folder_end(partition: Mapping[str, str]) -> datetime:
-    """The end of a folder's hour or day."""
     day = datetime.fromisoformat(partition["date"]).replace(tzinfo=UTC)
     if "hour" in partition:
         return day + timedelta(hours=int(partition["hour"]) + 1)
@@ -112,7 +115,6 @@ def folder_end(partition: Mapping[str, str]) -> datetime:
 
 
 def is_sorted(file: LiveFile) -> bool:
-    """Whether compaction wrote a file."""
     return file.path.rpartition("/")[2].startswith(SORTED)
 
 

@@ -65,7 +65,6 @@ def detect(
 def detected(
     points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime, pushes: DataFrame | None
 ) -> list[Row]:
-    """The rows of `detect`."""
     if pushes is not None:
         pushes = apart(pushes)
         seen = F.broadcast(twins(pushes).withColumnRenamed(INSTANCE, "twin"))

@@ -94,7 +94,6 @@ def run_detect(
 def recent_and_changed(
     spark: SparkSession, dataset: Dataset, rules: Sequence[Rule], files: Sequence[LiveFile], since: datetime
 ) -> tuple[list[Row], list[Row]]:
-    """The known episodes that may still change, and the new and changed ones."""
     pushes = load_dataset(spark, dataset.root, "pushes", since=since)
     latest = pushes.agg(F.max("recv_ts").alias("now"), F.max("push_interval_ms").alias("interval_ms"))
     ((now, interval_ms),) = (tuple(row.values()) for row in latest.toArrow().to_pylist())
@@ -167,7 +166,6 @@ def look_back(rules: Sequence[Rule], interval_ms: int) -> timedelta:
 
 
 def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]]) -> Detected:
-    """The opened and closed episodes, for people."""
     known = {key(each): each["state"] for each in old}
     now = known | {key(each): each["state"] for each in changed}
     return Detected(

@@ -34,7 +34,6 @@ class Erased:
     """By table: the number of its rows that were erased."""
 
     def text(self) -> str:
-        """The result in one line."""
         found = [f"{count} rows of {table}" for table, count in self.rows.items() if count]
         return f"erase: {', '.join(found) or 'no rows'}"
 
@@ -99,7 +98,6 @@ def sha256(value: str) -> str:
 
 
 def ids_of(dataset: Dataset, condition: str) -> dict[str, list[str]]:
-    """The instances and client ids of a principal."""
     names = (INSTANCE, CLIENT_ID)
     found: dict[str, set[str]] = {name: set() for name in names}
     for table in BY_NAME.values():
@@ -129,7 +127,6 @@ def folders_of(dataset: Dataset, table: Table, condition: str) -> dict[str, int]
 
 
 def records(dataset: Dataset, conditions: Mapping[Table, str]) -> list[OffsetSpan]:
-    """The records of the topic to erase."""
     return joined(
         (row["src_partition"], row["src_offset"], row["src_offset"] + 1)
         for table, condition in conditions.items()

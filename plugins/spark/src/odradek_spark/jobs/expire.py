@@ -30,14 +30,7 @@ class Expired:
 def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Expired | None:
     """Remove the days beyond the retention from a table, in one commit; of ``clients`` only settled rows.
 
-    Args:
-        dataset: The dataset.
-        table: The table.
-        now: The present time, with a time zone.
-        kept_days: Whole days before today to keep.
-
-    Returns:
-        None if there are none, or if the table does not exist.
+    ``kept_days`` are whole days before today. None if there is nothing to remove, or no such table.
     """
     if dataset.open(table) is None:
         return None

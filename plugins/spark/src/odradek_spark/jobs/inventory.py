@@ -100,7 +100,7 @@ def all_ways() -> Column:
 
 def spans_of(pushes: DataFrame) -> DataFrame:
     """Each push of a client as a row of the inventory that begins and ends with it."""
-    of_clients = pushes.where(OF_CLIENTS)
+    of_clients = pushes.where(OF_CLIENTS).withColumnRenamed("terminating", "terminated")
     return of_clients.select(
         "client_instance_id",
         *TRACKED,
@@ -108,17 +108,12 @@ def spans_of(pushes: DataFrame) -> DataFrame:
         F.col("recv_ts").alias("last_seen"),
         F.lit(1).cast("bigint").alias("pushes"),
         F.col("points").cast("bigint").alias("points"),
-        "push_interval_ms",
-        "terminating",
-        "broker_id",
-        "source",
-        "observed",
+        *SAID,
         F.expr(WAY).alias("ways"),
-    ).withColumnRenamed("terminating", "terminated")
+    )
 
 
 def bucket() -> Column:
-    """The number of the file that an instance is in."""
     return (F.crc32(F.encode("client_instance_id", "utf-8")) % BUCKETS).cast("int")
 
 
@@ -200,7 +195,6 @@ class ClientsWriter:
 
 
 def ended(rows: pa.Table) -> pa.Table:
-    """The rows, with the last push as the end of those that are still valid."""
     at = rows.schema.get_field_index("valid_to")
     return rows.set_column(
         at, CLIENTS.schema.field("valid_to"), pc.coalesce(rows["valid_to"], rows["last_seen"])

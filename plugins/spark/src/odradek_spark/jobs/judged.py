@@ -78,7 +78,6 @@ def judged(rule: Rule, series: Sequence[Value], changes: Changes) -> Iterator[Sa
 
 
 def length_ms(rule: Rule, interval_ms: int) -> float:
-    """The length of the window in which a rule looks."""
     if rule.asks.moves is not None:
         return max(MINUTE_MS, 1.5 * interval_ms)
     if rule.asks.steps:
@@ -102,7 +101,6 @@ def ratio(value: float | None, divisor: float | None) -> float | None:
 
 
 def is_asked(rule: Rule, value: Value, keep_ms: int) -> bool:
-    """Whether the trouble means something now in the life of the client, and nothing explains it."""
     push = value.push
     warm_ms = max(WARM_UP_S * MS_PER_S, push.interval_ms)
     if not rule.is_early and (push.age_ms < warm_ms or push.terminating):

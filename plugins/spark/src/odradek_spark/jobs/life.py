@@ -65,7 +65,6 @@ class Push:
 
     @property
     def age_ms(self) -> int:
-        """The time since the first push."""
         return ms(self.recv_ts) - ms(self.first_ts)
 
 
@@ -142,7 +141,6 @@ def increase_since(before: float | None, value: float, *, is_first: bool) -> flo
 
 
 def ms(ts: int) -> int:
-    """The milliseconds of a time."""
     return ts // US_PER_MS
 
 
@@ -167,7 +165,6 @@ def rank(value: float) -> tuple[bool, float]:
 
 @lru_cache(LABELS_KEPT)
 def labels_of(attrs: str | None) -> Mapping[str, str]:
-    """The labels of a series as text, from JSON."""
     found = json.loads(attrs or "{}", parse_int=str, parse_float=str)
     return {
         name: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))

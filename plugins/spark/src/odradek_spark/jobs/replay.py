@@ -26,7 +26,7 @@ from odradek_spark.sink.written import Counts, Written, write_records
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import ReadOptions
 from odradek_spark.source.stream import TASK_BYTES
-from odradek_spark.source.topic import TopicReader, clamped
+from odradek_spark.source.topic import TopicReader
 from odradek_tables.dataset import JOB, Dataset, DatasetError
 from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
 from odradek_tables.files import Manifest
@@ -67,7 +67,6 @@ class ReplayTask:
     kept_from: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the missing rows of the ranges."""
         with closing(TopicReader(self.options)) as reader:
             for batch in batches:
                 for number in batch["id"].to_pylist():
@@ -124,7 +123,6 @@ def add_wave(
     pieces: Sequence[OffsetRange],
     done: Replayed,
 ) -> None:
-    """Decode some pieces in parallel and commit."""
     numbers = {table.name: dataset.committed(table, REPLAY) for table in INGESTED}
     kept_from = {table.name: expired_before(dataset, table) for table in INGESTED}
     task = ReplayTask(dataset.root, options, decoding, tuple(pieces), kept_from)
@@ -155,7 +153,6 @@ def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, i
 
 
 def dead_letter_ranges(spark: SparkSession, root: str) -> list[OffsetRange]:
-    """The offsets of the dead letters in the topic that have not become pushes."""
     dead_letter, pushes = (load_dataset(spark, root, table.name) for table in (DEAD_LETTER, PUSHES))
     rows = dead_letter.select(*SOURCE_KEY).distinct().join(pushes, SOURCE_KEY, "left_anti").collect()
     spans = joined((row["src_partition"], row["src_offset"], row["src_offset"] + 1) for row in rows)
@@ -205,10 +202,9 @@ def readable(dataset: Dataset, options: ReadOptions, wanted: Sequence[OffsetRang
     if not wanted:
         return []
     left: list[OffsetRange] = []
-    fail, topic = options.fail_on_data_loss, options.topic
     with closing(TopicReader(options)) as reader:
         marks = reader.watermarks(partitions)
         for each in wanted:
             end, mark = {each.partition: each.end}, {each.partition: marks[each.partition]}
-            left += ranges(clamped({each.partition: each.start}, end, mark, fail=fail, topic=topic), end)
+            left += ranges(reader.reachable({each.partition: each.start}, end, mark), end)
         return tasks(left, reader.sizes(left), TASK_BYTES)

@@ -42,7 +42,6 @@ def run_rewrite(root: str) -> int:
 
 
 def is_old(path: str) -> bool:
-    """Whether a column of a file has the old encoding."""
     system, place = file_system(path)
     with pq.ParquetFile(place, filesystem=system) as file:
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]

@@ -21,7 +21,6 @@ Row = dict[str, Any]
 
 
 def key(row: Mapping[str, Any]) -> tuple[object, ...]:
-    """The key of an episode's row."""
     return tuple(row[name] for name in EPISODE)
 
 

@@ -16,12 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.frames import points as points_of
 from odradek_spark.jobs.accepted import counted
-from odradek_spark.jobs.days import utc_day
 from odradek_spark.jobs.writing import write_frame
 from odradek_spark.load import load_dataset, read_spans
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.files import Manifest
-from odradek_tables.following import News, news
+from odradek_tables.following import news
 from odradek_tables.levels import EVERYTHING, Levels
 from odradek_tables.query.views import LONGEST_RETRY
 from odradek_tables.schemas import AGGREGATES, FLEET_1H, GROUP, POINTS, ROLLUP_5M, Table
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT = Levels()
+DAY_S: Final = 86_400
 INSTANCE: Final = "client_instance_id"
 LABELS: Final = tuple(field.name for field in GROUP)
 """The columns by which points are added up."""
@@ -113,8 +113,9 @@ def estimated(value: str, quantiles: Sequence[float]) -> Column:
 
 
 def dated(rows: DataFrame) -> DataFrame:
-    """The rows with the day of their bucket."""
-    return rows.withColumn("date", utc_day("bucket"))
+    """The rows with the day of their bucket in UTC, whatever the time zone of the session is."""
+    days = F.floor(F.unix_seconds("bucket") / DAY_S).cast("int")
+    return rows.withColumn("date", F.date_from_unix_date(days).cast("string"))
 
 
 def of_table(points: DataFrame, table: Table, levels: Levels = DEFAULT) -> DataFrame:
@@ -162,7 +163,6 @@ def chosen(points: DataFrame, table: Table, levels: Levels) -> DataFrame:
 
 
 def in_order(rows: DataFrame, files: int) -> DataFrame:
-    """The rows of some tables in the order of their files."""
     order = [name for name in SORTED_BY if name in rows.columns]
     return rows.repartition(files, "name").sortWithinPartitions(*order)
 
@@ -197,7 +197,9 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
         return None
     manifests: list[Manifest] = []
     if found.files:
-        rows = of_table(points_since(spark, root, found), table, levels)
+        since = None if found.since is None else found.since - LONGEST_RETRY
+        points = read_spans(spark, root, POINTS, found.files, found.spans)
+        rows = of_table(counted(points, load_dataset(spark, root, "pushes", since)), table, levels)
         manifests = write_frame(in_order(rows, 1 + found.rows // PART_ROWS), root, table)
     info = {JOB: app_id, "points": found.rows, "pointsVersion": found.version}
     if not dataset.commit_next(table, manifests, app_id, found.after, found.version, info):
@@ -205,15 +207,7 @@ def run_rollup(spark: SparkSession, root: str, table: Table, levels: Levels = DE
     return RolledUp(table.name, found.rows, sum(each.rows for each in manifests))
 
 
-def points_since(spark: SparkSession, root: str, found: News) -> DataFrame:
-    """The new points that count."""
-    since = None if found.since is None else found.since - LONGEST_RETRY
-    pushes = load_dataset(spark, root, "pushes", since)
-    return counted(read_spans(spark, root, POINTS, found.files, found.spans), pushes)
-
-
 def app_of(table: Table) -> str:
-    """The application id of a rollup."""
     return f"rollup:{table.name}" + ":points" * (table is FLEET_1H)
 
 

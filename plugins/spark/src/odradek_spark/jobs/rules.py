@@ -39,11 +39,9 @@ class Op(StrEnum):
 
     @property
     def upward(self) -> bool:
-        """Whether larger values are worse."""
         return self in (Op.ABOVE, Op.AT_LEAST)
 
     def holds(self, value: float, threshold: float) -> bool:
-        """Whether a value is beyond a threshold."""
         return COMPARISONS[self](value, threshold)
 
 
@@ -111,7 +109,6 @@ class Rule:
 
     @property
     def asks(self) -> Trouble:
-        """Its further conditions."""
         return self.trouble or PLAIN
 
     @property
@@ -126,7 +123,6 @@ class Rule:
 
     @property
     def limits(self) -> Limits:
-        """What its values are compared with."""
         # a loss is in its window for longer than it must hold
         hold_ms = 0.0 if self.asks.kind is Kind.LOSS else self.for_s * MS_PER_S
         return Limits(self.op, self.threshold, self.threshold if self.clear is None else self.clear, hold_ms)
@@ -143,7 +139,6 @@ class Rule:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The metrics that the rule reads."""
         conditions = (each.metric for each in (*self.asks.also, *self.asks.unless))
         found = (self.metric, self.per, self.asks.position, *conditions)
         return tuple(dict.fromkeys(filter(None, found)))
@@ -206,7 +201,6 @@ def parse_rules(text: str) -> list[Rule]:
 
 
 def parse_rule(entry: Mapping[str, Any], number: int) -> Rule:
-    """Parse one rule."""
     name = f"rule {entry.get('id', number)!r}"
     for key in REQUIRED:
         if entry.get(key) in (None, ""):

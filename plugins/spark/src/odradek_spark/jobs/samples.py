@@ -51,7 +51,6 @@ def of_points(points: DataFrame) -> DataFrame:
 
 
 def metrics(rules: Sequence[Rule]) -> list[str]:
-    """The metrics that detection reads."""
     of_all = (LOST, *(each.metric for each in THROTTLED))
     return sorted({*of_all, *(name for each in rules for name in each.names)})
 

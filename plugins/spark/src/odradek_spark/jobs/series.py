@@ -102,7 +102,6 @@ def series_of(life: Life, rule: Rule) -> dict[str | None, list[Value]]:
 
 
 def times_of(read: Iterable[Sequence[Point]]) -> Times:
-    """By push: the latest time of these points."""
     times: dict[Push, int] = {}
     for each in chain.from_iterable(read):
         times[each.push] = max(each.ts, times.get(each.push, each.ts))
@@ -212,7 +211,6 @@ def value_at(
 
 
 def counted(rule: Rule, point: Point) -> float:
-    """What a point adds to its series."""
     if not rule.over_s:
         return point.value
     return point.step if rule.is_early or not point.push.is_begin else 0.0

@@ -21,8 +21,7 @@ from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.load import load_dataset, read_spans
 from odradek_spark.sink.commit import FURTHER
 from odradek_tables.dataset import Dataset
-from odradek_tables.erased import erased_ranges
-from odradek_tables.following import files_of, joined, spans_of
+from odradek_tables.following import erased_ranges, files_of, joined, spans_of
 from odradek_tables.log import SOURCE_RANGES, Version, first_version, versions
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
@@ -81,7 +80,6 @@ class Report:
         return int(bool(self.faults))
 
     def text(self) -> str:
-        """The report for people."""
         lines = [
             f"{self.pushes} pushes with {self.points} points, {self.dead_letters} dead letters, "
             f"{self.batches} batches compared with what ingest recorded"
@@ -135,7 +133,6 @@ def verify(points: DataFrame, histograms: DataFrame, pushes: DataFrame, dead_let
 
 
 def twice(rows: DataFrame, table: str, key: Sequence[str]) -> DataFrame:
-    """Records that have more than one row with the same key."""
     counted = rows.groupBy(*key).agg(F.count("*").alias("found")).where("found > 1")
     return fault(counted, TWICE, table, F.lit(1))
 
@@ -190,7 +187,6 @@ def records_of(found: Version) -> int:
 
 
 def is_kept(found: Version, kept_from: str) -> bool:
-    """Whether no day of a version has expired."""
     return all(file.partition["date"] >= kept_from for file in found.added)
 
 
@@ -293,7 +289,6 @@ def erased_records(spark: SparkSession, dataset: Dataset) -> DataFrame:
 
 
 def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
-    """A row for each range of a batch; ``records`` are those of the whole batch."""
     rows = [(each.version, *span, each.records) for each in batches for span in each.ranges]
     columns = "version bigint, partition int, start bigint, end bigint, records bigint"
     return spark.createDataFrame(rows, columns)

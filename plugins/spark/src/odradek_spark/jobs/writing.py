@@ -46,7 +46,6 @@ def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def manifest_batch(manifests: Iterable[Manifest]) -> pa.RecordBatch:
-    """Manifests as rows of `MANIFEST`."""
     return pa.record_batch({"manifest": pa.array([each.text() for each in manifests], pa.string())})
 
 

@@ -81,12 +81,10 @@ class Batch:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The application transactions of the batch."""
         found = {source_id(self.topic, part): stop for part, (_, stop) in self.ranges.items()}
         return found if self.query_id is None else found | {query_app(self.query_id): self.number}
 
     def info(self, lost: int) -> dict[str, Any]:
-        """The entries for the history of a table."""
         found: dict[str, Any] = {"batch": self.number}
         if self.query_id is not None:
             found["query"] = self.query_id
@@ -119,7 +117,6 @@ class Batch:
         return True
 
     def taken(self, table: str, part: int, end: int | None) -> str:
-        """The message if the table has some of the records."""
         start, stop = self.ranges[part]
         return (
             f"{table}: the table has {self.topic}-{part} up to offset {end}, but the next batch is {start} "
@@ -128,7 +125,6 @@ class Batch:
         )
 
     def of_other_tables(self, place: str) -> str:
-        """The message if the query has written elsewhere."""
         return (
             f"{place}: there is no data of this query, but its checkpoint has {self.number} batches: it "
             "belongs to another dataset. Delete the checkpoint"
@@ -163,7 +159,6 @@ class Batch:
 
 
 def query_app(query_id: str) -> str:
-    """The application id under which a table stores the number of a query's last batch."""
     return f"query:{query_id}"
 
 

@@ -41,7 +41,6 @@ def check_new_root(root: str, table: Table) -> None:
 
 
 def check_name(path: str) -> None:
-    """Refuse the name of a folder that some readers cannot open."""
     odd = misread_character(path)
     if odd is not None:
         shown = path if path.isprintable() else ascii(path)

@@ -32,12 +32,7 @@ class WriteOptions:
 
 
 def write_options(options: Mapping[str, str], columns: Sequence[str], *, overwrite: bool) -> WriteOptions:
-    """Read the options that Spark passes.
-
-    Args:
-        options: The options.
-        columns: The columns of the rows.
-        overwrite: Whether the rows shall replace those of the table.
+    """Read the options that Spark passes, for rows with some columns.
 
     Raises:
         OptionError: An option is missing, unknown or invalid, the rows are of no table, or the mode is not
@@ -62,7 +57,6 @@ def write_options(options: Mapping[str, str], columns: Sequence[str], *, overwri
 
 
 def table_of(name: str | None, columns: Sequence[str]) -> Table:
-    """The table of rows with these columns."""
     if name is not None and name not in BY_NAME:
         raise OptionError(f"option table: expected one of {', '.join(BY_NAME)}, found {name!r}")
     wanted = [each for each in BY_NAME.values() if set(each.schema.names) == set(columns)]
@@ -79,7 +73,6 @@ def table_of(name: str | None, columns: Sequence[str]) -> Table:
 
 
 def decoding(given: Mapping[str, str]) -> DecoderSettings:
-    """The settings of the decoder, from options with names in lower case."""
     default = DecoderSettings()
     interval_ms = given.get("topicintervalms", str(default.interval_ms))
     max_bytes = given.get("maxpayloadbytes", str(default.max_payload_bytes))

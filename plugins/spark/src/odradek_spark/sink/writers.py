@@ -32,7 +32,6 @@ class TablesWriter:
         check_new_root(options.root, self.tables[-1])
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Write the rows of a task."""
         written = Written(self.query_id())
         write_batches(iterator, self.options, written)
         return written
@@ -42,7 +41,6 @@ class TablesWriter:
         return None
 
     def committed(self, messages: Sequence[WriterCommitMessage | None], number: int) -> None:
-        """Commit a batch."""
         found = cast("Sequence[Written | None]", messages)
         batch = Batch.of(found, number, allow_new_checkpoint=self.options.allow_new_checkpoint)
         if commit(Dataset(self.options.root), batch, self.tables):

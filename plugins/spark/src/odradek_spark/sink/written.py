@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass, field
 from operator import add
 
@@ -16,7 +16,7 @@ from odradek_tables.decoder.arrow_records import grouped
 from odradek_tables.decoder.decode import Decoded, Decoder, lasting_decoder
 from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import Manifest, TableFiles
-from odradek_tables.schemas import INGESTED, Table
+from odradek_tables.schemas import INGESTED
 
 Wanted = Callable[[str, pa.RecordBatch], pa.RecordBatch]
 """Selects the rows to write, by table name and decoded rows."""
@@ -57,7 +57,6 @@ class Written(WriterCommitMessage):
     counts: Counts = field(default_factory=Counts)
 
     def count(self, records: Iterable[TopicRecord], decoded: Decoded) -> None:
-        """Add records and their rows."""
         for each in records:
             low, high = self.ranges.get(each.partition, (each.offset, each.offset))
             self.ranges[each.partition] = min(low, each.offset), max(high, each.offset + 1)
@@ -74,13 +73,6 @@ def everything(table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows
 
 
-@contextmanager
-def table_files(root: str) -> Iterator[dict[str, TableFiles]]:
-    """The files of a task by table: completed at the end of ``with``, deleted after an error."""
-    with ExitStack() as writing:
-        yield {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
-
-
 def write_records(
     chunks: Iterable[list[TopicRecord]],
     decoder: Decoder,
@@ -89,7 +81,8 @@ def write_records(
     wanted: Wanted = everything,
 ) -> None:
     """Decode records into files of all tables, with the rows that ``wanted`` selects."""
-    with table_files(root) as files:
+    with ExitStack() as writing:  # completes the files, or deletes them after an error
+        files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
         for records in chunks:
             decoded = decoder.decode(records)
             written.count(records, decoded)
@@ -111,7 +104,8 @@ def write_batches(batches: Iterator[pa.RecordBatch], options: WriteOptions, writ
     else:
         with TableFiles(options.root, options.table) as files:
             for batch in batches:
-                files.write(as_rows(batch, options.table))
+                rows = pa.Table.from_batches([batch]).select(options.table.schema.names)
+                files.write(rows.cast(options.table.schema))
         written.manifests += files.manifests
 
 
@@ -124,14 +118,8 @@ def of_one_topic(batches: Iterator[pa.RecordBatch], written: Written) -> Iterato
 
 
 def one_topic(known: str | None, found: str | None) -> str | None:
-    """The topic of records from two places."""
     if known is not None and found is not None and known != found:
         raise SeveralTopics(
             f"the records are of the topics {known} and {found}: write each into its own tables"
         )
     return found if known is None else known
-
-
-def as_rows(batch: pa.RecordBatch, table: Table) -> pa.Table:
-    """Rows of Spark in the types of a table."""
-    return pa.Table.from_batches([batch]).select(table.schema.names).cast(table.schema)

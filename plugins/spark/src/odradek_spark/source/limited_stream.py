@@ -31,11 +31,9 @@ class LimitedTopicStream(TopicStream, SupportsTriggerAvailableNow):
         return self.shown(self.ends())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
-        """The end of the next batch."""
         return self.next_end(start, self.cut_by(limit))
 
     def cut_by(self, limit: ReadLimit) -> Cut:
-        """Shortens a backlog to a limit."""
         if isinstance(limit, ReadAllAvailable):
             return lambda begin, end: end
         if isinstance(limit, ReadMaxRows):

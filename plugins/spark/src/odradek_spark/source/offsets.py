@@ -33,12 +33,10 @@ class OffsetRange:
 
 
 def as_json(offsets: Mapping[int, int]) -> dict[str, int]:
-    """Offsets as Spark stores them."""
     return {str(partition): offset for partition, offset in sorted(offsets.items())}
 
 
 def from_json(offsets: Mapping[str, int]) -> Offsets:
-    """Read offsets that `as_json` wrote."""
     try:
         return {int(partition): int(offset) for partition, offset in offsets.items()}
     except (AttributeError, TypeError, ValueError) as error:

@@ -190,20 +190,17 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
 
 
 def check_name(name: str, value: str) -> None:
-    """Refuse an option that the source does not have."""
     reason = REFUSED.get(name)
-    if reason is None and name.startswith("kafka.") and is_of_java(name, value):
+    is_of_java = name.endswith("callback.handler.class") or (
+        name.endswith("store.type") and value.upper() == "JKS"
+    )
+    if reason is None and name.startswith("kafka.") and is_of_java:
         reason = f"only Java has it: {BY_KAFKA}"
     if reason is not None:
         raise OptionError(f"option {name}: {reason}")
     if name not in KNOWN and not name.startswith("kafka."):
         near = get_close_matches(name, KNOWN, 1, 0)
         raise OptionError(f"option {name}: there is no such option; the nearest is {KNOWN[near[0]]}")
-
-
-def is_of_java(name: str, value: str) -> bool:
-    """Whether only Java's client knows an option, or its value."""
-    return name.endswith("callback.handler.class") or (name.endswith("store.type") and value.upper() == "JKS")
 
 
 def position(given: Mapping[str, str], which: str, topic: str) -> Position | None:

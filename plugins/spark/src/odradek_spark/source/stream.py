@@ -27,7 +27,7 @@ from odradek_spark.source.offsets import (
     tasks,
 )
 from odradek_spark.source.options import EARLIEST, LATEST, OptionError, Position, ReadOptions
-from odradek_spark.source.topic import TopicReader, clamped
+from odradek_spark.source.topic import TopicReader
 from odradek_tables.decoder.topic_record import TopicRecord
 
 TASK_BYTES = 128 << 20
@@ -63,7 +63,6 @@ class Piece(InputPartition):
 
 
 def row_schema(options: ReadOptions) -> pa.Schema:
-    """The columns that the source returns."""
     return RECORDS if options.include_headers else RECORDS.remove(RECORDS.names.index("headers"))
 
 
@@ -78,10 +77,7 @@ class TopicBatch(DataSourceReader):
             marks = reader.watermarks(reader.partitions())
             begin = resolved(reader, marks, self.options.starting or Position(EARLIEST))
             end = resolved(reader, marks, self.options.ending)
-            reachable = clamped(
-                begin, end, marks, fail=self.options.fail_on_data_loss, topic=self.options.topic
-            )
-            return planned(reader, self.options, reachable, end)
+            return planned(reader, reader.reachable(begin, end, marks), end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(self.options, partition)
@@ -114,11 +110,9 @@ class TopicStream(DataSourceStreamReader):
         return self.topic.watermarks(self.topic.partitions())
 
     def shown(self, offsets: Mapping[int, int]) -> dict[str, Any]:
-        """Offsets as Spark stores them."""
         return {self.options.topic: as_json(offsets)}
 
     def read_back(self, offsets: Mapping[str, Any]) -> Offsets:
-        """Offsets that `shown` wrote."""
         return from_json(offsets.get(self.options.topic, offsets))
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
@@ -129,11 +123,9 @@ class TopicStream(DataSourceStreamReader):
         return self.shown(found)
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802  as before Spark 4.2
-        """The end of the topic."""
         return self.shown(self.ends())
 
     def ends(self) -> Offsets:
-        """The end of the committed records, by partition."""
         return {part: end for part, (_, end) in self.marks().items()}
 
     def next_end(self, start: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
@@ -145,15 +137,11 @@ class TopicStream(DataSourceStreamReader):
             partition: max(begin[partition], self.bounded(partition, stop))
             for partition, (_, stop) in marks.items()
         }
-        reachable = self.reachable(begin, end, marks)
+        reachable = self.topic.reachable(begin, end, marks)
         if not backlog(begin, end) or self.is_little(reachable, end):
             return self.shown(begin)
         self.begun_s = self.now_s()
         return self.shown(cut(reachable, end))
-
-    def reachable(self, begin: Offsets, end: Offsets, marks: Mapping[int, tuple[int, int]]) -> Offsets:
-        """The beginning of a batch, after the offsets that retention has deleted."""
-        return clamped(begin, end, marks, fail=self.options.fail_on_data_loss, topic=self.options.topic)
 
     def bounded(self, partition: int, stop: int) -> int:
         """The end of a partition, limited to where ``AvailableNow`` stops."""
@@ -170,13 +158,11 @@ class TopicStream(DataSourceStreamReader):
         )
 
     def waiting_bytes(self, begin: Offsets, end: Offsets) -> float:
-        """Approximate bytes of the records between two offsets."""
         left = ranges(begin, end)
         sizes = self.topic.sizes(left)
         return sum(each.records * sizes.get(each.partition, 0.0) for each in left)
 
     def within_bytes(self, begin: Offsets, end: Offsets, max_bytes: int) -> Offsets:
-        """The end of a batch of about so many bytes."""
         return limited(begin, end, self.topic.sizes(ranges(begin, end)), max_bytes)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -186,7 +172,7 @@ class TopicStream(DataSourceStreamReader):
         marks = self.topic.watermarks(list(stop))
         for partition in marks:
             begin.setdefault(partition, 0)
-        return planned(self.topic, self.options, self.reachable(begin, stop, marks), stop)
+        return planned(self.topic, self.topic.reachable(begin, stop, marks), stop)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(self.options, partition)
@@ -202,13 +188,7 @@ class TopicStream(DataSourceStreamReader):
 def resolved(
     reader: TopicReader, marks: Mapping[int, tuple[int, int]], at: Position, *, fail: bool = False
 ) -> Offsets:
-    """By partition, the offset of a position.
-
-    Args:
-        reader: Reads the topic.
-        marks: By partition: the first offset and the end offset (last + 1).
-        at: The position.
-        fail: Whether it is an error if no record is as young as its time; otherwise that is the end.
+    """By partition, the offset of a position; the end if no record is as young, unless ``fail`` is set.
 
     Raises:
         OptionError: The topic does not have a partition, or no record is as young.
@@ -233,9 +213,8 @@ def resolved(
     return found
 
 
-def planned(reader: TopicReader, options: ReadOptions, begin: Offsets, end: Offsets) -> list[InputPartition]:
-    """The tasks that read the records between two offsets."""
-    found = ranges(begin, end)
+def planned(reader: TopicReader, begin: Offsets, end: Offsets) -> list[InputPartition]:
+    options, found = reader.options, ranges(begin, end)
     sizes = reader.sizes(found)
     task_bytes, group_bytes = TASK_BYTES, GROUP_BYTES
     if options.min_partitions:
@@ -248,7 +227,6 @@ def planned(reader: TopicReader, options: ReadOptions, begin: Offsets, end: Offs
 
 
 def read_piece(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The rows of one task."""
     assert isinstance(partition, Piece)
     with closing(TopicReader(options)) as reader:
         for each in partition.ranges:
@@ -257,7 +235,6 @@ def read_piece(options: ReadOptions, partition: InputPartition) -> Iterator[pa.R
 
 
 def record_rows(records: Sequence[TopicRecord], options: ReadOptions) -> pa.RecordBatch:
-    """Records as rows."""
     count = len(records)
     columns = [
         pa.array([each.key for each in records], pa.binary()),

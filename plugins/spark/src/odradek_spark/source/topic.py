@@ -120,6 +120,38 @@ class TopicReader:
             found = self.consumer.offsets_for_times(asked, timeout=self.timeout_s)
         return {each.partition: each.offset for each in found if each.offset >= 0}
 
+    def reachable(
+        self, start: Mapping[int, int], end: Mapping[int, int], marks: Mapping[int, tuple[int, int]]
+    ) -> Offsets:
+        """The offsets to continue from, after those that retention has deleted; never beyond the end.
+
+        Raises:
+            DataLoss: Records were deleted, and that is not allowed; or the topic ends before the start.
+        """
+        topic = self.options.topic
+        gone = sorted(start.keys() - marks.keys())
+        if gone:
+            raise DataLoss(
+                f"{topic} has no partition {gone[0]} any more, but the dataset has records of it: the topic "
+                "was deleted and created again. Use a new dataset for it"
+            )
+        reached = dict(start)
+        for partition, (first, high) in marks.items():
+            at = start.get(partition, first)
+            if at > high:
+                raise DataLoss(
+                    f"{topic}-{partition} ends at offset {high}, but it was already read up to {at}: the "
+                    "topic was deleted and created again, or its broker lost records. Use a new dataset for "
+                    "a new topic"
+                )
+            if at < first and self.options.fail_on_data_loss:
+                raise DataLoss(
+                    f"{topic}-{partition}: offsets {at} to {first - 1} were deleted by retention before "
+                    f"they were read. {CONTINUE}"
+                )
+            reached[partition] = max(at, min(first, end.get(partition, first)))
+        return reached
+
     def sizes(self, found: Sequence[OffsetRange]) -> dict[int, float]:
         """By partition: the mean size of the first records of its range, in bytes."""
         means = {}
@@ -219,7 +251,6 @@ class TopicReader:
                 self.consumer.commit(offsets=positions, asynchronous=False)
 
     def close(self) -> None:
-        """Close the consumer."""
         self.consumer.close()
 
 
@@ -245,7 +276,6 @@ def client_config(options: ReadOptions) -> dict[str, Any]:
 
 
 def with_token(client: Mapping[str, str]) -> dict[str, Any]:
-    """The options, with the token of a file if they name one."""
     if TOKEN_URL not in client:
         return dict(client)
     from odradek.endpoints import TokenError, with_token_file  # a planner starts sooner without it
@@ -269,42 +299,5 @@ def record_of(message: Message) -> TopicRecord:
 
 
 def reason(error: Exception) -> str:
-    """librdkafka's message, for people."""
     cause = error.args[0] if error.args else error
     return cause.str() if isinstance(cause, KafkaError) else str(cause)
-
-
-def clamped(
-    start: Mapping[int, int],
-    end: Mapping[int, int],
-    marks: Mapping[int, tuple[int, int]],
-    *,
-    fail: bool,
-    topic: str,
-) -> Offsets:
-    """The offsets to continue from, after those that retention has deleted; never beyond the end.
-
-    Raises:
-        DataLoss: Records were deleted and ``fail`` is set; or the topic ends before the start.
-    """
-    gone = sorted(start.keys() - marks.keys())
-    if gone:
-        raise DataLoss(
-            f"{topic} has no partition {gone[0]} any more, but the dataset has records of it: the topic was "
-            "deleted and created again. Use a new dataset for it"
-        )
-    reached = dict(start)
-    for partition, (first, high) in marks.items():
-        at = start.get(partition, first)
-        if at > high:
-            raise DataLoss(
-                f"{topic}-{partition} ends at offset {high}, but it was already read up to {at}: the topic "
-                "was deleted and created again, or its broker lost records. Use a new dataset for a new topic"
-            )
-        if at < first and fail:
-            raise DataLoss(
-                f"{topic}-{partition}: offsets {at} to {first - 1} were deleted by retention before they "
-                f"were read. {CONTINUE}"
-            )
-        reached[partition] = max(at, min(first, end.get(partition, first)))
-    return reached

@@ -17,7 +17,6 @@ US_PER_MS: Final = 1_000
 
 
 def topic_records(batch: pa.RecordBatch) -> list[TopicRecord]:
-    """The records of a batch."""
     micros = batch["timestamp"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
     return [
         TopicRecord(partition, offset, at // US_PER_MS, key, value, headers)

@@ -134,7 +134,8 @@ def data_of(metric: Metric) -> tuple[MetricHead, Sequence[DataPoint]]:
         name=metric.name,
         unit=metric.unit,
         kind=KINDS[which],
-        temporality=clamped_int8(getattr(data, "aggregation_temporality", 0)),
+        # a client may send an undefined one, which the column has no room for
+        temporality=max(-128, min(127, getattr(data, "aggregation_temporality", 0))),
         monotonic=getattr(data, "is_monotonic", False),
     ), data.data_points
 
@@ -208,7 +209,6 @@ def distribution(point: DataPoint) -> dict[str, Any]:
 
 
 def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
-    """Exemplars as canonical JSON; None if there are none."""
     found = [
         {
             "attributes": canonical_json(each.filtered_attributes),
@@ -225,8 +225,3 @@ def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
 def at_most(count: int) -> int:
     """An unsigned 64-bit number within the columns of the tables, which are signed."""
     return min(count, INT64_MAX)
-
-
-def clamped_int8(value: int) -> int:
-    """Clamp a temporality to its column; a client may send an undefined one."""
-    return max(-128, min(127, value))

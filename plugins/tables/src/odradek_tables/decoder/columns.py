@@ -63,12 +63,10 @@ class Picked:
         return pa.array(values, mask=self.spread(~there))
 
     def fixed(self, column: Callable[[Any], Any], dtype: Any) -> Any:
-        """A column of numbers."""
         return self.spread(np.array([column(row) for row in self.rows], dtype))
 
 
 def repeated(values: Any, times: Int64s | None) -> Any:
-    """Repeat each value the given number of times; None for once."""
     return values if times is None else np.repeat(values, times)
 
 
@@ -264,7 +262,6 @@ def joined(parts: Sequence[Any], dtype: Any) -> Any:
 
 
 def record_batch(table: Table, columns: dict[str, Any], rows: int) -> pa.RecordBatch:
-    """Assemble the columns in the table's order; text columns are dictionaries."""
     arrays, fields = [], []
     for each in table.schema:
         column = columns[each.name]

@@ -65,7 +65,6 @@ class Decoded:
     """The pushes of records after their first one: a record of OTLP may have several."""
 
     def batches(self) -> Iterable[tuple[str, pa.RecordBatch]]:
-        """Each table's name and rows."""
         return (
             ("points", self.points),
             ("histograms", self.histograms),
@@ -180,7 +179,6 @@ class Decoder:
             self.resource_bytes.clear()
 
     def dead_letter(self, record: TopicRecord, reason: str) -> dict[str, Any]:
-        """A row of the table of dead letters."""
         recv_ms = max(0, min(record.timestamp_ms, LATEST_MS))
         return {
             "recv_ts": recv_ms * US_PER_MS,
@@ -224,12 +222,11 @@ def in_order(pushes: list[Push]) -> list[Push]:
     ordered = []
     for push in pushes:
         at = latest[push.partition] = max(push.recv_ms, latest.get(push.partition, push.recv_ms))
-        ordered.append(push if at == push.recv_ms else push.received_at(at))
+        ordered.append(push if at == push.recv_ms else push._replace(recv_ms=at))
     return ordered
 
 
 def push_facts(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> dict[str, Any]:
-    """The columns of ``pushes`` that decoding computes."""
     return {
         "points": np.array([points.count for points in found], np.int32),
         "payload_hash": np.array([payload_hash(push.payload) for push in pushes], np.int64),

@@ -15,12 +15,10 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 
 def canonical_json(attributes: Iterable[KeyValue]) -> str:
-    """The attributes as one JSON object."""
     return json_text({attribute.key: plain(attribute.value) for attribute in attributes})
 
 
 def json_text(value: Any) -> str:
-    """Canonical JSON of plain values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -63,10 +63,6 @@ class Push(NamedTuple):
     origin: str | None = None
     """Topic id, partition and offset at which the first host stored the record, if this one is a copy."""
 
-    def received_at(self, recv_ms: int) -> Push:
-        """A copy with another receive time."""
-        return self._replace(recv_ms=recv_ms)
-
 
 class PushReader:
     """Decodes the headers of records. It caches identities, because their headers repeat.
@@ -135,7 +131,6 @@ class PushReader:
 
 
 def push_of(record: TopicRecord, telemetry: TelemetryRecord, identity: Identity) -> Push:
-    """The push of a decoded record."""
     payload = telemetry.payload
     return Push(
         record.partition,
@@ -193,7 +188,6 @@ def cache_key(key: bytes | None, headers: Sequence[Header]) -> CacheKey:
 
 
 def identity_of(telemetry: TelemetryRecord) -> Identity:
-    """The identity that the tables store."""
     context, connection = telemetry.context, telemetry.context.connection
     return Identity(
         client_instance_id=record_key(telemetry.payload.client_instance_id).decode(),

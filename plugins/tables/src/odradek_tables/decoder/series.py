@@ -67,7 +67,6 @@ class MetricHead:
     """The fields of a metric besides its data points."""
 
     name: str = ""
-    description: str = ""
     unit: str = ""
     kind: int = 0
     temporality: int = 0
@@ -146,7 +145,6 @@ def series_of(
     flags: int,
     number: Number = Number.NONE,
 ) -> Series:
-    """The series of a data point."""
     return Series(
         head.name,
         head.unit,

@@ -75,7 +75,6 @@ class Shape:
 
     @property
     def held_bytes(self) -> int:
-        """Approximate size in memory."""
         repeated = 0 if self.repeated is None else self.repeated.nbytes
         return 2 * self.length + 28 * len(self.series) + repeated + 1024
 

@@ -60,6 +60,5 @@ class ShapeCache:
         self.held_bytes += times * shape.held_bytes
 
     def clear(self) -> None:
-        """Remove all shapes."""
         self.by_length.clear()
         self.shapes = self.held_bytes = 0

@@ -48,7 +48,6 @@ def names(reader: Reader, table: str, column: str) -> list[str]:
 
 
 def during(reader: Reader) -> str:
-    """The time range, if there is one."""
     bounds = (("since", reader.since), ("until", reader.until))
     return "".join(
         f" {word} {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" for word, at in bounds if at is not None

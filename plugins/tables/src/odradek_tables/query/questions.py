@@ -60,11 +60,9 @@ class Who:
         return text, values
 
     def identity(self) -> tuple[str, list[object]]:
-        """The SQL condition on pushes or anomalies, and its values: without topic and metric."""
         return self.equal(*IDENTITY)
 
     def equal(self, *names: str) -> tuple[str, list[object]]:
-        """The SQL condition for the given ones of some values."""
         given = [(f"{name} = ?", getattr(self, name)) for name in names if getattr(self, name) is not None]
         return " AND ".join(["true", *(text for text, _ in given)]), [value for _, value in given]
 

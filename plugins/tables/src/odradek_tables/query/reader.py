@@ -78,12 +78,10 @@ class Reader:
         return pa.table({}) if answered is None else answered.to_arrow_table()
 
     def close(self) -> None:
-        """Close the connection and its files."""
         self.connection.close()
 
 
 def between(column: str, since: datetime | None, until: datetime | None) -> str:
-    """SQL condition for a time range; None is open."""
     bounds = [f"{column} >= {timestamp(since)}"] if since is not None else []
     bounds += [f"{column} < {timestamp(until)}"] if until is not None else []
     return " AND ".join(bounds) or "true"
@@ -98,5 +96,4 @@ def near_condition(opened: duckdb.DuckDBPyConnection, pushes: str, since: dateti
 
 
 def timestamp(at: datetime) -> str:
-    """A time as an SQL literal."""
     return f"TIMESTAMPTZ '{at.isoformat()}'"

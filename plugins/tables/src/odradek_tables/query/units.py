@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 NO_UNIT: Final = ""
@@ -47,47 +45,36 @@ SWITCH: Final = {"min": 3.0, "h": 2.0, "d": 2.0}
 """A longer unit of time is used from this many on; any other unit from one on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A unit for people, and how many of the metric's units it is."""
-
-    unit: str
-    size: float
-
-    def said(self, value: float) -> str:
-        """A value of the metric in this unit."""
-        shown = number(value / self.size)
-        gap = "" if not self.unit or self.unit.startswith(("/", "%")) else " "
-        return f"{shown}{gap}{self.unit}"
-
-
 def unit_of(name: str, unit: str | None) -> str:
     """The unit of a metric: the client's, or one derived from the name; empty for counts."""
     return unit or next((found for part, found in UNITS if part in f".{name}."), NO_UNIT)
 
 
-def scale_of(unit: str, values: Iterable[float]) -> Scale:
-    """The unit in which to show values: the one in which the largest value is at least one."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+def said(value: float | None, unit: str) -> str:
+    """A value in the unit in which it is at least one; ``-`` for none."""
+    if value is None:
+        return "-"
+    name, size = unit_for(abs(value) if math.isfinite(value) else 0.0, unit)
+    gap = "" if not name or name.startswith(("/", "%")) else " "
+    return f"{number(value / size)}{gap}{name}"
+
+
+def unit_for(value: float, unit: str) -> tuple[str, float]:
+    """A unit for people, and how many of the metric's units it is."""
     if unit == SHARE or unit.startswith("share"):
-        return Scale("%" + unit.removeprefix(SHARE).removeprefix("share"), 0.01)
+        return "%" + unit.removeprefix(SHARE).removeprefix("share"), 0.01
     base, rest = unit, ""
     for of in (" in ", " per "):
         head, separator, tail = unit.partition(of)
         if head in LADDERS and separator:
             base, rest = head, of + tail
     if base not in LADDERS:
-        return Scale(unit, 1.0)
+        return unit, 1.0
     ladder, own = LADDERS[base]
     steps = [each for each in ladder if each[1] >= own or ladder is RATES]  # never finer than the client
-    fitting = [each for each in steps if largest * own >= each[1] * SWITCH.get(each[0], 1.0)]
+    fitting = [each for each in steps if value * own >= each[1] * SWITCH.get(each[0], 1.0)]
     name, size = fitting[-1] if fitting else next(each for each in ladder if each[1] == own)
-    return Scale((name + rest).replace("per ", "/").replace(" /", "/"), size / own)
-
-
-def said(value: float | None, unit: str) -> str:
-    """A value in its own best unit; ``-`` for none."""
-    return "-" if value is None else scale_of(unit, [value]).said(value)
+    return (name + rest).replace("per ", "/").replace(" /", "/"), size / own
 
 
 def number(value: float) -> str:

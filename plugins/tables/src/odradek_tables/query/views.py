@@ -8,6 +8,7 @@ from typing import Final
 
 from odradek.findings.client_metrics import client_metrics
 from odradek.plugin import LAG_SOURCE
+from odradek_tables import schemas
 
 NEAR_PUSHES = "near_pushes"
 """The pushes of the points that are read, and those that these may repeat."""
@@ -68,8 +69,9 @@ WAYS = "string_agg(DISTINCT {0}, ',' ORDER BY {0})"
 """All ways of some pushes, as a list with commas."""
 WAYS_OF_SPARK = "array_join(sort_array(collect_set({0})), ',')"
 
-GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, software_version, client_rack,
-        group_id, topic, node_id, broker_id"""
+GROUP = ", ".join(["bucket", *(each.name for each in schemas.GROUP)])
+LATEST = ("client_id", "software_name", "software_version", "principal", "client_address", "listener")
+"""The attributes of a client's last push."""
 
 SERIES_1H = "client_instance_id, name, unit, client_id, client_rack, group_id, topic, node_id"
 """The columns by which totals are kept. A change of version or broker does not restart a total."""
@@ -77,14 +79,9 @@ SERIES_1H = "client_instance_id, name, unit, client_id, client_rack, group_id, t
 
 def clients_of(pushed: str) -> str:
     """The query for the attributes of each instance's last push; ``pushed`` is a condition on ``pushes``."""
+    latest = ", ".join(f"max_by({name}, recv_ts) AS {name}" for name in LATEST)
     return f"""
-    SELECT client_instance_id,
-        max_by(client_id, recv_ts) AS client_id,
-        max_by(software_name, recv_ts) AS software_name,
-        max_by(software_version, recv_ts) AS software_version,
-        max_by(principal, recv_ts) AS principal,
-        max_by(client_address, recv_ts) AS client_address,
-        max_by(listener, recv_ts) AS listener,
+    SELECT client_instance_id, {latest},
         min(recv_ts) AS first_seen,
         max(recv_ts) AS last_seen,
         count(*) AS pushes,
@@ -114,7 +111,6 @@ LAG: Final[Mapping[str, str]] = {
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names as a list of SQL."""
     return "(" + ", ".join(f"'{each}'" for each in names) + ")"
 
 

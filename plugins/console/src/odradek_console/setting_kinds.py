@@ -1,0 +1,79 @@
+"""The kinds of values that the settings of the console have."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from odradek.client.address import addresses
+from odradek.endpoints import read_address
+from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import LIST, LONG, Special, Whole
+
+Network = IPv4Network | IPv6Network
+MOST_PROGRAMS: Final = 50
+COUNT: Final = Whole(LONG, 1)
+MILLISECONDS: Final = Whole(LONG, 1, 999_999_999_999)
+
+
+def seconds(config: PluginConfig, key: str) -> float:
+    return MILLISECONDS.read(config, key) / 1000
+
+
+def servers(config: PluginConfig, key: str) -> str | None:
+    text = config.text(key)
+    try:
+        addresses(text or "")
+    except ConfigError as error:
+        raise config.error(key, error.problem) from None
+    return text
+
+
+def path(config: PluginConfig, key: str) -> Path:
+    return Path(config.text(key) or "")
+
+
+def networks(config: PluginConfig, key: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ip_network(text) for text in config.texts(key))
+    except ValueError as error:
+        raise config.error(key, f"expected an address or a network such as 10.0.0.0/8: {error}") from None
+
+
+def hosts(config: PluginConfig, key: str) -> tuple[str, ...]:
+    return tuple(text.strip("[]").lower() for text in config.texts(key))
+
+
+def site(config: PluginConfig, key: str) -> str:
+    """The address of a site, without a slash at its end."""
+    return checked_site(config, key, config.text(key) or "")
+
+
+def sites(config: PluginConfig, key: str) -> tuple[str, ...]:
+    found = config.texts(key)
+    if len(found) > MOST_PROGRAMS:
+        raise config.error(key, f"expected at most {MOST_PROGRAMS}, found {len(found)}")
+    return tuple(checked_site(config, key, text) for text in found)
+
+
+def checked_site(config: PluginConfig, key: str, text: str) -> str:
+    parts = urlsplit(text)
+    is_site = parts.scheme in ("http", "https") and parts.hostname and text.isprintable() and " " not in text
+    if text and (not is_site or parts.query or parts.fragment):
+        raise config.error(key, f"expected http://HOST or https://HOST, with a path or none, found {text!r}")
+    return text.rstrip("/")
+
+
+SECONDS: Final = Special(
+    type=LONG, shape=MILLISECONDS.shape, read=seconds, text=lambda value: f"{value * 1000:.0f}"
+)
+"""A key in milliseconds whose value is in seconds."""
+SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=servers)
+LISTENER: Final = Special(shape="`HOST:PORT`", read=read_address, text=str)
+NEW_FILE: Final = Special(shape="path of a file", read=path)
+NETWORKS: Final = Special(type=LIST, shape="list of addresses and networks", read=networks)
+HOSTS: Final = Special(type=LIST, shape="list", read=hosts)
+SITE: Final = Special(shape="URL", read=site)
+SITES: Final = Special(type=LIST, shape="list of URLs", read=sites)
