@@ -104,6 +104,8 @@ def test_which_gateway_has_lost_its_destination(
     assert night[2][1] in row
     assert "lost for 30 s" in row
     assert "otlp" in row
+    person.click("link", night[2][1])
+    assert person.reads("has lost otlp") == "up, has lost otlp"
 
 
 def test_a_subscription_that_is_too_dear_is_stopped(

@@ -28,6 +28,7 @@ UNSET: Final[Mapping[str, str]] = {
     "oidc.client.id": "required with a provider",
     "oidc.client.secret.file": "none: a public client",
     "oidc.label": "the provider's host",
+    "program.ca": "those of the system",
     "role.header": "none: all are viewers",
     SERVERS: "the host",
 }

@@ -16,13 +16,13 @@ import click
 from odradek.endpoints.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek.endpoints.tls_entrance import NoTlsLoop
 from odradek_console.engine.owners import read_owners
-from odradek_console.reading.programs import Programs
 from odradek_console.terminal.access_options import access_settings
 from odradek_console.terminal.console_options import (
     alarm_sender,
     console_options,
     fleet_limits,
     older_points,
+    programs,
     server_settings,
 )
 from odradek_console.terminal.options import connector, reading_from
@@ -70,8 +70,8 @@ def console(
     )
     view = View(connect, settings)
     behind = make_console(view, connect, bootstrap_server, access, older_points(options))
-    behind.alarms, behind.grafana = alarm_sender(options, view), options["grafana_url"]
-    behind.programs = Programs(options["programs"])
+    behind.programs, behind.grafana = programs(options), options["grafana_url"]
+    behind.alarms = alarm_sender(options, view, behind.programs)
     serve(behind, server, until_stdin_ends=until_stdin_ends)
 
 

@@ -15,6 +15,7 @@ from odradek_console.alarms.destinations import read_destinations
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.older_points import OlderPoints, TablesSettings
+from odradek_console.reading.programs import Programs
 from odradek_console.terminal.access_options import PROVIDER, USERS, proxies
 from odradek_console.terminal.options import A_FILE, Command, duration, number
 from odradek_console.view import View
@@ -177,8 +178,20 @@ ALARMS: Final = (
         multiple=True,
         metavar="URL",
         callback=addresses,
-        help="A gateway or host, by its metrics.listener: its destinations are on the page Delivery; may be "
+        help="A gateway or host, by its metrics.listener; the pages show its state and destinations. May be "
         "repeated.",
+    ),
+    click.option(
+        "--program-token-file",
+        type=A_FILE,
+        metavar="FILE",
+        help="File with the metrics.listener.token of these programs. It may change at run time.",
+    ),
+    click.option(
+        "--program-ca",
+        type=A_FILE,
+        metavar="FILE",
+        help="PEM file of the CA of their certificates, if the system does not know it.",
     ),
     click.option(
         "--grafana-url",
@@ -267,7 +280,7 @@ def older_points(options: dict[str, Any]) -> OlderPoints | None:
     )
 
 
-def alarm_sender(options: dict[str, Any], view: View) -> AlarmSender | None:
+def alarm_sender(options: dict[str, Any], view: View, programs: Programs) -> AlarmSender | None:
     """What sends alarms; None without destinations.
 
     Raises:
@@ -278,7 +291,20 @@ def alarm_sender(options: dict[str, Any], view: View) -> AlarmSender | None:
     settings = SenderSettings(
         max_waiting=options["max_waiting_alarms"], retry_s=options["alarm_retry_ms"] / 1000
     )
-    return AlarmSender(view, Alarms(options["public_url"]), read_destinations(options["alarms"]), settings)
+    alarms, destinations = Alarms(options["public_url"]), read_destinations(options["alarms"])
+    return AlarmSender(view, alarms, destinations, settings, programs=programs.rows)
+
+
+def programs(options: dict[str, Any]) -> Programs:
+    """The gateways and hosts.
+
+    Raises:
+        click.UsageError: The file of the authorities is not usable.
+    """
+    try:
+        return Programs(options["programs"], token=options["program_token_file"], ca=options["program_ca"])
+    except OSError as error:
+        raise click.UsageError(f"--program-ca: {error}") from None
 
 
 def fleet_limits(options: dict[str, Any]) -> FleetLimits:

@@ -27,6 +27,7 @@ NAVIGATION: Final = (
     ("/groups", "Groups"),
     ("/topics", "Topics"),
     ("/nodes", "Nodes"),
+    ("/programs", "Gateways and hosts"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),

@@ -16,6 +16,7 @@ from odradek.client.errors import ClientError
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import FIGURES, IN_TABLES, PUSHED, SEEN
 from odradek_console.json_form import JsonRow
+from odradek_console.links import client_link
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
@@ -23,7 +24,6 @@ from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
 from odradek_console.text import age, label_text, readable
 from odradek_console.web.client_plots import ClientPlots, Window
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.render import as_csv, as_json, page, picture, utc
 from odradek_console.web.table import BadQuery, Column, Table
 

@@ -9,13 +9,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from odradek_console.cluster_rows import DeadLetterRow, DeliveryRow
-from odradek_console.reading.programs import ProgramRow
 from odradek_console.reading.replay import deliver_from, deliver_since
-from odradek_console.text import duration
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import Form
+from odradek_console.web.pages.programs import destinations_of
 from odradek_console.web.render import page, picture, table_routes, utc
-from odradek_console.web.table import BadQuery, Column, State, Table, measure
+from odradek_console.web.table import BadQuery, Column, State, Table
 from odradek_console.web.users import user_of
 
 LONGEST_MINUTES: Final = 10 * 366 * 24 * 60
@@ -61,29 +60,6 @@ DEAD_LETTERS: Final[Table[DeadLetterRow]] = Table(
 )
 
 
-PROGRAMS: Final[Table[ProgramRow]] = Table(
-    name="programs",
-    sort="health",
-    row=ProgramRow,
-    columns=(
-        Column(id="program", heading="Gateway or host", value=lambda row: row.program, groups=True),
-        Column(
-            id="health",
-            heading="Health",
-            value=lambda row: row.health,
-            text=lambda row: f"lost for {duration(row.still_s)}" if row.still_s else row.health,
-            groups=True,
-        ),
-        Column(id="destination", heading="Destination", value=lambda row: row.destination, groups=True),
-        measure("waiting", "Waiting pushes", "", lambda row: row.waiting),
-        measure("delivered", "Delivered", "", lambda row: row.delivered),
-        Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
-        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
-        measure("connections", "Connections", "", lambda row: row.connections),
-    ),
-)
-
-
 def delivery(request: Request) -> Response:
     """The forwarders, and the latest dead letters; the query is that of the dead letters."""
     console = console_of(request)
@@ -95,7 +71,7 @@ def delivery(request: Request) -> Response:
         "delivery.html",
         forwarders=picture(DELIVERY, forwarders, State(sort="name")),
         groups=forwarders,
-        programs=picture(PROGRAMS, console.programs.rows(), State(sort="health")),
+        destinations=destinations_of(console),
         letters=picture(DEAD_LETTERS, cluster.dead_letters(), state),
     )
 
@@ -140,6 +116,5 @@ routes = [
     Route("/delivery", delivery),
     Route("/delivery/again", again, methods=["POST"]),
     *table_routes(DELIVERY, lambda console: console.cluster.delivery()),
-    *table_routes(PROGRAMS, lambda console: console.programs.rows()),
     *table_routes(DEAD_LETTERS, lambda console: console.cluster.dead_letters()),
 ]

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from odradek_console.group_pictures import GroupDetail, GroupRow, MemberRow, PartitionRow
+from odradek_console.links import client_link, group_link
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link, group_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, State, Table, measure
 

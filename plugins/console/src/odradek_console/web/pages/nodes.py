@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from odradek.client.errors import ClientError
 from odradek_console.cluster_rows import BrokerRow
+from odradek_console.links import client_link, node_link
 from odradek_console.node_pictures import NodeRow, SuffererRow, node_rows
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.links import client_link, node_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Table, measure
 

@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from odradek_console.links import client_link
 from odradek_console.reading.push_points import PointRow
 from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.rows import ClientDetail
 from odradek_console.text import label_text
 from odradek_console.web.access import LIVE_HEADER
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.pages.client import found_client
 from odradek_console.web.render import as_csv, page, picture, utc
 from odradek_console.web.table import BadQuery, Column, Table

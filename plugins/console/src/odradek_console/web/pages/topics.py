@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from odradek.client.errors import ClientError
 from odradek_console.figures import RATE
+from odradek_console.links import client_link, group_link, topic_link
 from odradek_console.text import age
 from odradek_console.topic_pictures import TopicDetail, TopicRow, Usage, UseRow
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.links import client_link, group_link, topic_link
 from odradek_console.web.render import page, picture, table_routes, utc
 from odradek_console.web.table import Column, Table, measure
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from odradek_console.links import client_link
 from odradek_console.upgrades import UpgradeRow, Verdict, kafka_versions
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Table
 
