@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from odradek.endpoints import holder_of
-from odradek_console.web.access import Access
+from odradek_console.web.access import SESSION_COOKIE, Access
 from odradek_console.web.audit import FAILED
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import BACK, HEALTH, LOGIN, LOGOUT, PROVIDER, again, own_path
@@ -70,29 +70,20 @@ def form(request: Request, after: str, refused: Refused | None = None) -> Respon
     return found
 
 
-def set_cookie(request: Request, answer: Response, session_id: str) -> Response:
-    """Let the browser remember a session; an empty id makes it forget one."""
-    return remembered(request, answer, access_of(request).cookie(request), session_id, "strict")
+def remember(request: Request, answer: Response, value: str, what: str = SESSION_COOKIE) -> Response:
+    """Let the browser remember a session, or a login that was begun; an empty id makes it forget one.
 
-
-def set_begun(request: Request, answer: Response, begun_id: str) -> Response:
-    """Let the browser remember a login that was begun; an empty id makes it forget one. This cookie is lax:
-    the browser must send it when the provider leads it back here.
+    The cookie of a begun login is lax: the browser must send it when the provider leads it back here.
     """
-    return remembered(request, answer, access_of(request).cookie(request, BEGUN_COOKIE), begun_id, "lax")
-
-
-def remembered(
-    request: Request, answer: Response, cookie: str, value: str, site: Literal["lax", "strict"]
-) -> Response:
+    access = access_of(request)
     answer.set_cookie(
-        cookie,
+        access.cookie(request, what),
         value,
         max_age=None if value else 0,
         path="/",
         httponly=True,
-        samesite=site,
-        secure=access_of(request).is_secure(request),
+        samesite="strict" if what == SESSION_COOKIE else "lax",
+        secure=access.is_secure(request),
     )
     return answer
 
@@ -108,7 +99,7 @@ async def log_in(request: Request) -> Response:
         session_id = access.begin_session(token, address, before.id if before is not None else "")
     except Refused as refused:
         return form(request, after, refused)
-    return set_cookie(request, RedirectResponse(after, status_code=303), session_id)
+    return remember(request, RedirectResponse(after, status_code=303), session_id)
 
 
 async def go_to_provider(request: Request) -> Response:
@@ -126,7 +117,7 @@ async def go_to_provider(request: Request) -> Response:
     except Refused as refused:
         return form(request, after, refused)
     held = provider.begun.open(holder_of(access.address(request)), begun)
-    return set_begun(request, RedirectResponse(url, status_code=303), held.id)
+    return remember(request, RedirectResponse(url, status_code=303), held.id, BEGUN_COOKIE)
 
 
 async def come_back(request: Request) -> Response:
@@ -147,7 +138,7 @@ async def come_back(request: Request) -> Response:
         session_id = access.begin_session(login, address, held.held.session, how)
     except Refused as refused:
         return form(request, after, refused)
-    return set_begun(request, set_cookie(request, again(after), session_id), "")
+    return remember(request, remember(request, again(after), session_id), "", BEGUN_COOKIE)
 
 
 async def asked(request: Request, step: Callable[[float], Found]) -> Found:
@@ -175,7 +166,7 @@ async def log_out(request: Request) -> Response:
     if session is not None:
         access.sessions.close(session.id)
         access.audit.write(user_of(request), "logout", "console", "allowed")
-    return set_cookie(request, RedirectResponse(LOGIN, status_code=303), "")
+    return remember(request, RedirectResponse(LOGIN, status_code=303), "")
 
 
 async def health(request: Request) -> Response:
