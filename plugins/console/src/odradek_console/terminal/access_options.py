@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from odradek.plugin import ConfigError
-from odradek_console.terminal.options import A_FILE, duration
+from odradek_console.terminal.options import A_FILE, duration, given
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.oidc_settings import OidcSettings
 from odradek_console.web.proxies import USER_HEADER, Network, Proxies
@@ -143,11 +143,7 @@ PROVIDER: Final = (
 
 def proxies(options: dict[str, Any]) -> Proxies:
     """The trusted proxies."""
-    return Proxies(
-        networks=options["trusted_proxies"],
-        user_header=options["user_header"],
-        role_header=options["role_header"],
-    )
+    return given(Proxies, options, networks=options["trusted_proxies"])
 
 
 def oidc_settings(options: dict[str, Any]) -> OidcSettings | None:
@@ -156,19 +152,7 @@ def oidc_settings(options: dict[str, Any]) -> OidcSettings | None:
     Raises:
         ConfigError: There are further options of a provider, but no issuer.
     """
-    found = OidcSettings(
-        issuer=options["oidc_issuer"],
-        client_id=options["oidc_client_id"],
-        secret=options["oidc_client_secret_file"],
-        scopes=options["oidc_scopes"],
-        label=options["oidc_label"],
-        name_claim=options["oidc_name_claim"],
-        groups_claim=options["oidc_groups_claim"],
-        operators=options["oidc_operators"],
-        viewers=options["oidc_viewers"],
-        ca=options["oidc_ca"],
-        timeout_s=options["oidc_timeout_ms"] / 1000,
-    )
+    found = given(OidcSettings, options, "oidc_", secret=options["oidc_client_secret_file"])
     if found.issuer:
         return found
     if found != OIDC:
@@ -182,19 +166,11 @@ def access_settings(options: dict[str, Any]) -> AccessSettings:
     Raises:
         ConfigError: There are options of an OpenID provider, but no issuer.
     """
-    return AccessSettings(
-        tokens=options["tokens"],
+    return given(
+        AccessSettings,
+        options,
         oidc=oidc_settings(options),
         proxies=proxies(options),
         local_role=Role(options["role"]),
         hosts=options["allowed_hosts"],
-        max_sessions=options["max_sessions"],
-        session_idle_s=options["session_idle_ms"] / 1000,
-        session_age_s=options["session_age_ms"] / 1000,
-        logins_per_minute=options["logins_per_minute"],
-        requests_per_second=options["requests_per_second"],
-        max_requests_per_user=options["max_requests_per_user"],
-        max_streams=options["max_streams"],
-        max_streams_per_user=options["max_streams_per_user"],
-        max_body_bytes=options["max_body_bytes"],
     )

@@ -15,17 +15,17 @@ import click
 
 from odradek.endpoints.log_lines import FORMATTERS, JsonFormatter, LibraryFilter, PrivateFileHandler
 from odradek.endpoints.tls_entrance import NoTlsLoop
+from odradek_console.engine.fleet import FleetLimits
 from odradek_console.engine.owners import read_owners
 from odradek_console.terminal.access_options import access_settings
 from odradek_console.terminal.console_options import (
     alarm_sender,
     console_options,
-    fleet_limits,
     older_points,
     programs,
     server_settings,
 )
-from odradek_console.terminal.options import connector, reading_from
+from odradek_console.terminal.options import connector, given, reading_from
 from odradek_console.view import View, ViewSettings
 from odradek_console.web.access import Access
 from odradek_console.web.app import make_app
@@ -66,7 +66,7 @@ def console(
     access = Access(access_settings(options), server.address)
     connect = connector(bootstrap_server, command_config)
     settings = ViewSettings(
-        topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=fleet_limits(options)
+        topic=topic, history_ms=history_ms, owners=read_owners(owners), limits=given(FleetLimits, options)
     )
     view = View(connect, settings)
     behind = make_console(view, connect, bootstrap_server, access, older_points(options))

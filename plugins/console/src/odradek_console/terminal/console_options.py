@@ -17,7 +17,7 @@ from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.older_points import OlderPoints, TablesSettings
 from odradek_console.reading.programs import Programs
 from odradek_console.terminal.access_options import PROVIDER, USERS, proxies
-from odradek_console.terminal.options import A_FILE, Command, duration, number
+from odradek_console.terminal.options import A_FILE, Command, duration, given, number
 from odradek_console.view import View
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.server_settings import ServerSettings
@@ -256,28 +256,14 @@ def server_settings(options: dict[str, Any]) -> ServerSettings:
             raise click.UsageError(f"--tls-certificate: {error}") from None
     elif key is not None or client_ca is not None:
         raise click.UsageError("--tls-certificate is missing")
-    return ServerSettings(
-        address=options["listener"],
-        tls=tls,
-        max_connections=options["max_connections"],
-        max_connections_per_ip=options["max_connections_per_ip"],
-        proxies=proxies(options),
-        max_header_bytes=options["max_header_bytes"],
-    )
+    return given(ServerSettings, options, address=options["listener"], tls=tls, proxies=proxies(options))
 
 
 def older_points(options: dict[str, Any]) -> OlderPoints | None:
     """The tables; None without a folder."""
     if options["tables"] is None:
         return None
-    return OlderPoints(
-        TablesSettings(
-            path=options["tables"],
-            max_rows=options["tables_max_rows"],
-            max_bytes=options["tables_max_bytes"],
-            timeout_s=options["tables_timeout_ms"] / 1000,
-        )
-    )
+    return OlderPoints(given(TablesSettings, options, "tables_", path=options["tables"]))
 
 
 def alarm_sender(options: dict[str, Any], view: View, programs: Programs) -> AlarmSender | None:
@@ -305,14 +291,3 @@ def programs(options: dict[str, Any]) -> Programs:
         return Programs(options["programs"], token=options["program_token_file"], ca=options["program_ca"])
     except OSError as error:
         raise click.UsageError(f"--program-ca: {error}") from None
-
-
-def fleet_limits(options: dict[str, Any]) -> FleetLimits:
-    """The bounds of the memory."""
-    return FleetLimits(
-        max_clients=options["max_clients"],
-        max_series=options["max_series"],
-        max_totals_bytes=options["max_totals_bytes"],
-        max_history_bytes=options["max_history_bytes"],
-        retain_ms=options["retain_ms"],
-    )

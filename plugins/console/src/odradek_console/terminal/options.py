@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -24,6 +24,7 @@ from odradek_console.view import TOPIC, View, ViewSettings
 
 A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
+Made = TypeVar("Made")
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
 FILTERS: Final = (
@@ -225,3 +226,22 @@ def opened_view(
                 click.echo(printable(f"Trying again: {problem}"), err=True)
             time.sleep(POLL_S)
         yield view
+
+
+def given(kind: Callable[..., Made], options: Mapping[str, Any], prefix: str = "", **others: Any) -> Made:
+    """Settings from the options of the same names, with a prefix; ``timeout_s`` is that of ``timeout_ms``.
+
+    Args:
+        kind: A dataclass.
+        options: By name.
+        prefix: Of the names of options.
+        others: Values of fields that are called otherwise.
+    """
+    found: dict[str, Any] = {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        name = prefix + field.name
+        if name in options:
+            found[field.name] = options[name]
+        elif field.name.endswith("_s") and f"{name[:-2]}_ms" in options:
+            found[field.name] = options[f"{name[:-2]}_ms"] / 1000
+    return kind(**found | others)

@@ -110,7 +110,7 @@ def program(request: Request) -> Response:
     Raises:
         HTTPException: 404, no program with this address was named.
     """
-    console, place = console_of(request), request.path_params["place"]
+    console, place = console_of(request), request.path_params["address"]
     row = next((each for each in all_programs(console) if each.program.partition("://")[2] == place), None)
     if row is None or not row.program:
         raise HTTPException(404, f"No --program of this console has the address {place}.")
@@ -119,7 +119,7 @@ def program(request: Request) -> Response:
 
 routes = [
     Route("/programs", programs),
-    Route("/programs/{place:path}", program, name="a gateway or a host"),
+    Route("/programs/{address:path}", program, name="a gateway or a host"),
     *table_routes(PROGRAMS, all_programs),
     *table_routes(DESTINATIONS, lambda console: console.programs.destinations()),
 ]
