@@ -23,10 +23,10 @@ DELIVERY: Final[Table[DeliveryRow]] = Table(
     sort="name",
     row=DeliveryRow,
     columns=(
-        Column(id="name", heading="Destination", value=lambda row: row.name),
-        Column(id="group_id", heading="Group", value=lambda row: row.group_id),
-        Column(id="partitions", heading="Partitions", value=lambda row: row.partitions, number=True),
-        Column(id="lag_records", heading="Waiting pushes", value=lambda row: row.lag_records, number=True),
+        Column("name", "Destination"),
+        Column("group_id", "Group"),
+        Column("partitions", "Partitions", number=True),
+        Column("lag_records", "Waiting pushes", number=True),
     ),
 )
 DEAD_LETTERS: Final[Table[DeadLetterRow]] = Table(
@@ -35,27 +35,20 @@ DEAD_LETTERS: Final[Table[DeadLetterRow]] = Table(
     row=DeadLetterRow,
     columns=(
         Column(
-            id="time",
-            heading="Given up",
-            value=lambda row: row.time_ms,
-            text=lambda row: utc(row.time_ms),
-            number=True,
+            "time", "Given up", value=lambda row: row.time_ms, text=lambda row: utc(row.time_ms), number=True
         ),
-        Column(id="forwarder", heading="Destination", value=lambda row: row.forwarder, groups=True),
-        Column(id="reason", heading="Reason", value=lambda row: row.reason, groups=True),
+        Column("forwarder", "Destination", groups=True),
+        Column("reason", "Reason", groups=True),
         Column(
-            id="client_id",
-            heading="Client",
-            value=lambda row: row.client_id,
+            "client_id",
+            "Client",
             text=lambda row: row.client_id or row.client_instance_id,
             link=lambda row: f"/clients/{row.client_instance_id}",
             groups=True,
         ),
-        Column(id="payload_bytes", heading="Bytes", value=lambda row: row.payload_bytes, number=True),
-        Column(
-            id="origin_partition", heading="Partition", value=lambda row: row.origin_partition, number=True
-        ),
-        Column(id="origin_offset", heading="Offset", value=lambda row: row.origin_offset, number=True),
+        Column("payload_bytes", "Bytes", number=True),
+        Column("origin_partition", "Partition", number=True),
+        Column("origin_offset", "Offset", number=True),
     ),
 )
 

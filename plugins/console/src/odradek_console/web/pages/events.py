@@ -18,18 +18,11 @@ EVENTS: Final[Table[EventRow]] = Table(
     sort="-time",
     row=EventRow,
     columns=(
-        Column(
-            id="time",
-            heading="Time",
-            value=lambda each: each.row.time_ms,
-            text=lambda each: utc(each.row.time_ms),
-        ),
-        Column(
-            id="text", heading="Change", value=lambda each: each.row.text, link=lambda each: each.row.link
-        ),
-        Column(id="changed", heading="Since then", value=lambda each: each.changed),
-        Column(id="same", heading="As before", value=lambda each: each.same),
-        Column(id="app", heading="Application", value=lambda each: each.row.app or "", groups=True),
+        Column("time", "Time", value=lambda each: each.row.time_ms, text=lambda each: utc(each.row.time_ms)),
+        Column("text", "Change", value=lambda each: each.row.text, link=lambda each: each.row.link),
+        Column("changed", "Since then"),
+        Column("same", "As before"),
+        Column("app", "Application", value=lambda each: each.row.app or "", groups=True),
     ),
 )
 

@@ -55,13 +55,9 @@ QUOTAS: Final[Table[QuotaRow]] = Table(
     sort="user",
     row=QuotaRow,
     columns=(
-        Column(
-            id="user", heading="User", value=lambda row: part(row, "user"), link=clients_link, groups=True
-        ),
-        Column(
-            id="client_id", heading="Client id", value=lambda row: part(row, "client-id"), link=clients_link
-        ),
-        Column(id="ip", heading="IP", value=lambda row: part(row, "ip"), link=clients_link),
+        Column("user", "User", value=lambda row: part(row, "user"), link=clients_link, groups=True),
+        Column("client_id", "Client id", value=lambda row: part(row, "client-id"), link=clients_link),
+        Column("ip", "IP", value=lambda row: part(row, "ip"), link=clients_link),
         *(limit_column(key, heading) for key, heading in LIMITS.items()),
     ),
 )

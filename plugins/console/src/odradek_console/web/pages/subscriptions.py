@@ -62,33 +62,20 @@ SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
     sort="-series",
     row=ReachRow,
     columns=(
+        Column("name", "Name", value=lambda each: each.row.name, link=lambda each: edit_link(each.row.name)),
+        Column("metrics", "Metrics", value=lambda each: metrics_text(each.row.metrics) or "none"),
         Column(
-            id="name",
-            heading="Name",
-            value=lambda each: each.row.name,
-            link=lambda each: edit_link(each.row.name),
-        ),
-        Column(id="metrics", heading="Metrics", value=lambda each: metrics_text(each.row.metrics) or "none"),
-        Column(
-            id="interval_ms",
-            heading="Interval",
+            "interval_ms",
+            "Interval",
             value=lambda each: each.row.interval_ms,
             text=lambda each: "default" if each.row.interval_ms is None else age(each.row.interval_ms),
             number=True,
         ),
-        Column(id="match", heading="Match", value=lambda each: each.row.match or "all clients"),
-        Column(id="clients", heading="Clients", value=lambda each: each.clients, number=True),
-        Column(id="series", heading="Series", value=lambda each: each.series, number=True),
-        Column(
-            id="pushes_per_s",
-            heading="Pushes/s",
-            value=lambda each: each.pushes_per_s,
-            text=lambda each: f"{each.pushes_per_s:.3g}",
-            number=True,
-        ),
-        Column(
-            id="ends", heading="Ends", value=lambda each: each.row.lease_end_s, text=end_text, number=True
-        ),
+        Column("match", "Match", value=lambda each: each.row.match or "all clients"),
+        Column("clients", "Clients", number=True),
+        Column("series", "Series", number=True),
+        Column("pushes_per_s", "Pushes/s", text=lambda each: f"{each.pushes_per_s:.3g}", number=True),
+        Column("ends", "Ends", value=lambda each: each.row.lease_end_s, text=end_text, number=True),
     ),
 )
 
@@ -98,22 +85,12 @@ CHANGES: Final[Table[SubscriptionChange]] = Table(
     row=SubscriptionChange,
     columns=(
         Column(
-            id="time",
-            heading="Seen",
-            value=lambda each: each.time_ms,
-            text=lambda each: utc(each.time_ms),
-            number=True,
+            "time", "Seen", value=lambda each: each.time_ms, text=lambda each: utc(each.time_ms), number=True
         ),
-        Column(id="name", heading="Subscription", value=lambda each: each.name, groups=True),
-        Column(id="act", heading="Change", value=lambda each: each.act, groups=True),
-        Column(id="text", heading="Properties", value=lambda each: each.text),
-        Column(
-            id="user",
-            heading="User",
-            value=lambda each: each.user,
-            text=lambda each: each.user or "not by this console",
-            groups=True,
-        ),
+        Column("name", "Subscription", groups=True),
+        Column("act", "Change", groups=True),
+        Column("text", "Properties"),
+        Column("user", "User", text=lambda each: each.user or "not by this console", groups=True),
     ),
 )
 
