@@ -22,6 +22,7 @@ LEAST_TOKEN: Final = 20
 """Characters of a token. Shorter ones can be guessed."""
 MOST_TOKENS: Final = 1_000
 DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
+TOKEN: Final = re.compile(rf"[ -~]{{{LEAST_TOKEN},}}")
 KEYS: Final = ("name", "role", "sha256", "token")
 
 
@@ -124,11 +125,6 @@ def digest_of(place: str, row: Mapping[str, Any]) -> bytes:
         if not isinstance(sha256, str) or not DIGEST.fullmatch(sha256):
             raise ConfigError(f"{place}.sha256", "expected 64 hexadecimal digits")
         return bytes.fromhex(sha256)
-    if (
-        not isinstance(token, str)
-        or len(token) < LEAST_TOKEN
-        or not token.isascii()
-        or not token.isprintable()
-    ):
+    if not isinstance(token, str) or not TOKEN.fullmatch(token):
         raise ConfigError(f"{place}.token", f"expected at least {LEAST_TOKEN} printable ASCII characters")
     return hashlib.sha256(token.encode()).digest()

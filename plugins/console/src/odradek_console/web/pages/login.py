@@ -20,6 +20,7 @@ from odradek_console.web.guard import BACK, HEALTH, LOGIN, LOGOUT, PROVIDER, aga
 from odradek_console.web.oidc_settings import LONGEST
 from odradek_console.web.refusals import LoginRefused, ProviderFailed, Refused
 from odradek_console.web.render import page
+from odradek_console.web.sessions import Begun
 from odradek_console.web.users import Role, User, user_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,12 @@ def provider_of(request: Request) -> Provider:
     if found is None:
         raise HTTPException(404)
     return found
+
+
+def session_id_of(request: Request) -> str:
+    """The id of the browser's session; empty without one."""
+    session = access_of(request).session(request)
+    return session.id if session is not None else ""
 
 
 async def show(request: Request) -> Response:
@@ -93,10 +100,9 @@ async def log_in(request: Request) -> Response:
     access = access_of(request)
     after = own_path(str(request.state.form.get("next", "/")))
     address = access.address(request)
-    before = access.session(request)
     try:
         token = access.login(str(request.state.form.get("token", "")).strip(), address, "login")
-        session_id = access.begin_session(token, address, before.id if before is not None else "")
+        session_id = access.begin_session(token, address, session_id_of(request))
     except Refused as refused:
         return form(request, after, refused)
     return remember(request, RedirectResponse(after, status_code=303), session_id)
@@ -108,12 +114,9 @@ async def go_to_provider(request: Request) -> Response:
     after = own_path(request.query_params.get("next", "/"))
     if request.headers.get("sec-fetch-site") == "cross-site":  # a person begins a login, no other site
         return form(request, after)
-    before = access.session(request)
-    step = partial(
-        provider.begin, access.origin(request) + BACK, after, before.id if before is not None else ""
-    )
+    begun = Begun(redirect_uri=access.origin(request) + BACK, after=after, session=session_id_of(request))
     try:
-        url, begun = await asked(request, step)
+        url = await asked(request, partial(provider.begin, begun))
     except Refused as refused:
         return form(request, after, refused)
     held = provider.begun.open(holder_of(access.address(request)), begun)
