@@ -262,4 +262,17 @@ def test_a_token_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_only_what_is_looked_at_is_kept() -> None:
-    assert "odradek_other" not in samples_of("odradek_up 1\nodradek_other 2\n")
+    found = samples_of("odradek_up 1\nodradek_other 2\nodradek_gateway_switch NaN\n")
+
+    assert found.keys() == {"odradek_up"}
+
+
+@pytest.mark.parametrize("value", ["-7", "1e300", "NaN", "+Inf"])
+def test_values_that_no_gateway_has_are_no_harm(scene: Scene, value: str) -> None:
+    names = ("odradek_gateway_switch", "odradek_gateway_workers", 'odradek_forwarder_queued{other="x"}')
+    scene.answer = lambda: Answer("odradek_up 1\n" + "".join(f"{each} {value}\n" for each in names))
+    scene.programs.ask()
+    (row,) = scene.programs.rows()
+
+    assert row.switch in ("", "full", "rewrite-only")
+    assert len(row.gateways) <= 64

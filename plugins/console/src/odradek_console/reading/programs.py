@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -27,6 +29,10 @@ MOST_BYTES: Final = 32 << 20
 LOST_S: Final = 30.0
 """A destination that accepts nothing for so long, while pushes wait for it, is lost."""
 STOP_S: Final = 1.0
+AT_ONCE: Final = 8
+"""Programs that are asked at the same time: one that does not answer holds up no other."""
+NOT_ASKED: Final = "not asked yet"
+MOST_WORKERS: Final = 64
 STEPS: Final = ("full", "no-observation", "no-telemetry", "rewrite-only")
 """Of the kill switch of a gateway."""
 FORWARDER, GATEWAY = "odradek_forwarder_", "odradek_gateway_"
@@ -79,7 +85,7 @@ class ProgramRow(JsonRow):
     def problem(self) -> str:
         """What a person should see to; empty if there is nothing."""
         who = f"{self.kind} {self.name}".lstrip()
-        if self.program and self.state != "up":
+        if self.program and self.state not in ("up", NOT_ASKED):
             return f"{who}: {self.state}"
         return f"{who} has lost {', '.join(self.lost)}" if self.lost else ""
 
@@ -107,33 +113,26 @@ class DestinationRow(JsonRow):
 
 
 @dataclass(slots=True)
-class Destination:
-    """What is known of a destination."""
-
-    waiting: float
-    delivered: float
-    given_up: float
-    still_s: float
-    """For how long nothing has been taken, or 0. The program knows that better than its observer."""
-    error: str
-    moved_s: float
-    """When `delivered` has moved, or nothing waited."""
-    per_s: float | None = None
-
-    @property
-    def is_lost(self) -> bool:
-        return self.still_s >= LOST_S
-
-
-@dataclass(slots=True)
 class Program:
     """What one program has told last."""
 
     url: str
     samples: Samples = field(default_factory=dict)
-    problem: str = "not asked yet"
+    problem: str = NOT_ASKED
     asked_s: float = 0.0
-    destinations: dict[str, Destination] = field(default_factory=dict)
+    destinations: dict[str, DestinationRow] = field(default_factory=dict)
+    moved_s: dict[str, float] = field(default_factory=dict)
+    """When `delivered` of a destination has moved, or nothing waited for it."""
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What the program says of itself."""
+        return next((labels for labels, _ in self.samples.get("target_info", ())), {})
+
+    @property
+    def name(self) -> str:
+        """Its name, or its address."""
+        return self.about.get("service_instance_id") or self.url.partition("://")[2]
 
     def ask(self, page: Callable[[str], str], now_s: float) -> None:
         """Read its metrics."""
@@ -148,40 +147,46 @@ class Program:
                 log.exception("the page of a program cannot be read", extra={"program": self.url})
             self.problem = problem
             return
-        names = sorted({labels["plugin"] for labels, _ in found.get(f"{FORWARDER}queued", ())})
-        self.destinations = {name: self.destination(found, name, now_s) for name in names}
-        self.samples, self.asked_s, self.problem = found, now_s, ""
+        before_s, self.samples, self.asked_s, self.problem = self.asked_s, found, now_s, ""
+        names = sorted({labels.get("plugin", "") for labels, _ in found.get(f"{FORWARDER}queued", ())})
+        self.destinations = {name: self.destination(name, now_s - before_s) for name in names}
 
-    def destination(self, found: Samples, name: str, now_s: float) -> Destination:
-        """A destination as it is now."""
-        failing = [each for each in found.get(f"{FORWARDER}failing_seconds", ()) if each[0]["plugin"] == name]
+    def destination(self, name: str, seconds: float) -> DestinationRow:
+        """A destination as it is now, some seconds after the last look."""
+        found, before = self.samples, self.destinations.get(name)
+        waiting = total(found, f"{FORWARDER}queued", name) or 0.0
+        delivered = total(found, f"{FORWARDER}delivered_total", name) or 0.0
+        if before is None or not waiting or delivered != before.delivered:
+            self.moved_s[name] = self.asked_s
+        failing = [
+            each for each in found.get(f"{FORWARDER}failing_seconds", ()) if each[0].get("plugin", "") == name
+        ]
         labels, still_s = max(failing, key=lambda each: each[1], default=({}, 0.0))
-        new = Destination(
-            waiting=total(found, f"{FORWARDER}queued", name) or 0.0,
-            delivered=total(found, f"{FORWARDER}delivered_total", name) or 0.0,
-            given_up=sum(total(found, each, name) or 0.0 for each in GIVEN_UP),
-            still_s=still_s,
+        # The program knows better than its observer for how long.
+        still_s = still_s or self.asked_s - self.moved_s[name]
+        is_lost = still_s >= LOST_S
+        return DestinationRow(
+            program=self.url,
+            name=self.name,
+            destination=name,
+            health="lost" if is_lost else "well",
+            still_s=still_s if is_lost else None,
             error=labels.get("error", ""),
-            moved_s=now_s,
+            waiting=waiting,
+            per_s=(delivered - before.delivered) / seconds
+            if before is not None and seconds > 0 and delivered >= before.delivered
+            else None,
+            delivered=delivered,
+            given_up=sum(total(found, each, name) or 0.0 for each in GIVEN_UP),
         )
-        before = self.destinations.get(name)
-        if before is not None:
-            if new.waiting and new.delivered == before.delivered:
-                new.moved_s = before.moved_s
-            if new.delivered >= before.delivered and now_s > self.asked_s:
-                new.per_s = (new.delivered - before.delivered) / (now_s - self.asked_s)
-        new.still_s = new.still_s or now_s - new.moved_s
-        return new
 
     def row(self) -> ProgramRow:
         """The program."""
-        found = self.samples
-        target = next((labels for labels, _ in found.get("target_info", ())), {})
-        name = target.get("service_instance_id") or self.url.partition("://")[2]
+        found, name = self.samples, self.name
         is_gateway = any(each.startswith(GATEWAY) for each in found)
-        step = int(max((value for _, value in found.get(f"{GATEWAY}switch", ())), default=0))
+        step = max((int(value) for _, value in found.get(f"{GATEWAY}switch", ())), default=0)
         unready = is_gateway and not total(found, f"{GATEWAY}ready")
-        workers = int(total(found, f"{GATEWAY}workers") or 1)
+        workers = min(int(total(found, f"{GATEWAY}workers") or 1), MOST_WORKERS)
         connections = total(found, "odradek_connections")
         kind = "gateway" if is_gateway else "host" if connections is not None else "forwarder"
         return ProgramRow(
@@ -189,34 +194,17 @@ class Program:
             name=name,
             kind=kind if found else "",
             state=self.problem or ("no broker answers it" if unready else "up"),
-            version=target.get("service_version", ""),
+            version=self.about.get("service_version", ""),
             uptime_s=max((value for _, value in found.get("process_uptime_seconds", ())), default=None),
             memory_bytes=total(found, "process_memory_usage_bytes"),
             connections=connections,
             connections_limit=total(found, "odradek_connections_limit"),
             held=fullest(found),
-            switch=STEPS[min(step, len(STEPS) - 1)] if is_gateway else "",
-            lost=tuple(each for each, it in self.destinations.items() if it.is_lost),
+            switch=STEPS[max(0, min(step, len(STEPS) - 1))] if is_gateway else "",
+            lost=tuple(each for each, it in self.destinations.items() if it.health == "lost"),
             waiting=sum(each.waiting for each in self.destinations.values()) if self.destinations else None,
             gateways=(name, *(f"{name}-{each}" for each in range(1, workers))) if is_gateway else (),
         )
-
-    def destination_rows(self) -> Iterator[DestinationRow]:
-        """One for each destination."""
-        name = self.row().name
-        for destination, it in self.destinations.items():
-            yield DestinationRow(
-                program=self.url,
-                name=name,
-                destination=destination,
-                health="lost" if it.is_lost else "well",
-                still_s=it.still_s if it.is_lost else None,
-                error=it.error,
-                waiting=it.waiting,
-                per_s=it.per_s,
-                delivered=it.delivered,
-                given_up=it.given_up,
-            )
 
 
 def total(found: Samples, name: str, plugin: str = "") -> float | None:
@@ -243,7 +231,7 @@ def samples_of(text: str) -> Samples:
     found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            if sample.name in WANTED:
+            if sample.name in WANTED and math.isfinite(sample.value):
                 found[sample.name].append((sample.labels, sample.value))
     if "odradek_up" not in found:
         raise ValueError("its page has no metrics of a gateway or a host")
@@ -296,9 +284,9 @@ class Programs:
 
     def ask(self) -> None:
         """Ask each program."""
-        for each in self.programs:
-            if not self.stopping.is_set():
-                each.ask(self.page, self.now_s())
+        with ThreadPoolExecutor(AT_ONCE, "program") as threads:
+            for each in self.programs:
+                threads.submit(each.ask, self.page, self.now_s())
 
     def page(self, url: str) -> str:
         """A page of a program.
@@ -322,4 +310,4 @@ class Programs:
 
     def destinations(self) -> list[DestinationRow]:
         """The destinations of all."""
-        return [row for each in self.programs for row in each.destination_rows()]
+        return [row for each in self.programs for row in each.destinations.values()]
