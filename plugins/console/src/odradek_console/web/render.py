@@ -122,6 +122,18 @@ def as_csv(table: Table[Row], rows: Iterable[Row], state: State) -> Response:
     return Response(table.csv(table.select(rows, state)), media_type="text/csv", headers=headers)
 
 
+def table_page(
+    path: str, template: str, table: Table[Row], rows: Callable[[Console], Iterable[Row]]
+) -> list[Route]:
+    """The routes of a page that shows one table, and of the table as JSON and CSV."""
+
+    def show(request: Request) -> Response:
+        state = table.state(request.query_params.multi_items())
+        return page(request, template, table=picture(table, rows(console_of(request)), state))
+
+    return [Route(path, show, name=table.name), *table_routes(table, rows)]
+
+
 def table_routes(table: Table[Row], rows: Callable[[Console], Iterable[Row]]) -> list[Route]:
     """The routes of a table as JSON, ``/api/v1/NAME``, and as CSV, ``/NAME.csv``."""
 

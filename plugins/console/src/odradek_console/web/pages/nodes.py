@@ -14,7 +14,7 @@ from odradek_console.cluster_rows import BrokerRow
 from odradek_console.links import client_link, node_link
 from odradek_console.node_pictures import NodeRow, SuffererRow, node_rows
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.render import page, picture, table_page, table_routes
 from odradek_console.web.table import Column, Table, measure
 
 NODES: Final[Table[NodeRow]] = Table(
@@ -66,12 +66,6 @@ def all_nodes(console: Console) -> list[NodeRow]:
     return list(node_rows(console.view.sufferers(), brokers(console)))
 
 
-def nodes(request: Request) -> Response:
-    """All brokers, the slowest one first."""
-    state = NODES.state(request.query_params.multi_items())
-    return page(request, "nodes.html", table=picture(NODES, all_nodes(console_of(request)), state))
-
-
 def node(request: Request) -> Response:
     """One broker with its clients, the slowest one first.
 
@@ -90,8 +84,7 @@ def node(request: Request) -> Response:
 
 
 routes = [
-    Route("/nodes", nodes),
     Route("/nodes/{node}", node, name="a node"),
-    *table_routes(NODES, all_nodes),
+    *table_page("/nodes", "nodes.html", NODES, all_nodes),
     *table_routes(SUFFERERS, lambda console: console.view.sufferers()),
 ]

@@ -26,7 +26,7 @@ from odradek_console.rows import ClientRow
 from odradek_console.text import age
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.guard import Form
-from odradek_console.web.render import page, picture, table_routes, utc
+from odradek_console.web.render import page, table_page, utc
 from odradek_console.web.table import BadQuery, Column, Table
 from odradek_console.web.users import user_of
 
@@ -121,20 +121,6 @@ def reach_row(console: Console, row: SubscriptionRow, found: Reach) -> ReachRow:
         pushes_per_s=found.pushes_per_s,
         left_ms=None if row.lease_end_s is None else row.lease_end_s * 1000 - console.now_ms(),
     )
-
-
-def subscriptions(request: Request) -> Response:
-    """The list."""
-    state = SUBSCRIPTIONS.state(request.query_params.multi_items())
-    table = picture(SUBSCRIPTIONS, reach_rows(console_of(request)), state)
-    return page(request, "subscriptions.html", table=table)
-
-
-def changes(request: Request) -> Response:
-    """The latest changes."""
-    state = CHANGES.state(request.query_params.multi_items())
-    table = picture(CHANGES, console_of(request).history.changes(), state)
-    return page(request, "changes.html", table=table)
 
 
 def edit(request: Request) -> Response:
@@ -253,11 +239,9 @@ def changed(console: Console) -> Response:
 
 
 routes = [
-    Route("/subscriptions", subscriptions),
     Route("/subscriptions/edit", edit),
-    Route("/subscriptions/changes", changes),
     Route("/subscriptions/save", save, methods=["POST"]),
     Route("/subscriptions/delete", delete, methods=["POST"]),
-    *table_routes(SUBSCRIPTIONS, reach_rows),
-    *table_routes(CHANGES, lambda console: console.history.changes()),
+    *table_page("/subscriptions", "subscriptions.html", SUBSCRIPTIONS, reach_rows),
+    *table_page("/subscriptions/changes", "changes.html", CHANGES, lambda console: console.history.changes()),
 ]
