@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from odradek.plugin import ConfigError
-from odradek_console.terminal.options import A_FILE, duration, given
+from odradek_console.terminal.options import a_file, a_text, duration, given, several
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.oidc_settings import OidcSettings
 from odradek_console.web.proxies import USER_HEADER, Network, Proxies
@@ -33,30 +33,15 @@ def lowered(context: click.Context, parameter: click.Parameter, values: tuple[st
 
 
 USERS: Final = (
-    click.option(
-        "--tokens", type=A_FILE, metavar="FILE", help="TOML file of the tokens that users log in with."
-    ),
-    click.option(
+    a_file("--tokens", "TOML file of the tokens that users log in with."),
+    several(
         "--trusted-proxy",
-        "trusted_proxies",
-        multiple=True,
-        metavar="NETWORK",
-        callback=networks,
-        help="A proxy that logs users in, by its address or network; may be repeated.",
+        "NETWORK",
+        "A proxy that logs users in, by its address or network; may be repeated.",
+        networks,
     ),
-    click.option(
-        "--user-header",
-        metavar="NAME",
-        default=USER_HEADER,
-        show_default=True,
-        help="Header of trusted proxies with the user.",
-    ),
-    click.option(
-        "--role-header",
-        metavar="NAME",
-        default="",
-        help="Header of trusted proxies with the roles; without it all are viewers.",
-    ),
+    a_text("--user-header", "NAME", "Header of trusted proxies with the user.", USER_HEADER),
+    a_text("--role-header", "NAME", "Header of trusted proxies with the roles; without it all are viewers."),
     click.option(
         "--role",
         type=click.Choice([each.value for each in Role]),
@@ -64,79 +49,44 @@ USERS: Final = (
         show_default=True,
         help="What everybody on this machine may do, if there is no login.",
     ),
-    click.option(
+    several(
         "--allowed-host",
-        "allowed_hosts",
-        multiple=True,
-        metavar="NAME",
-        callback=lowered,
-        help="A name that browsers reach the console by; may be repeated. Without a login only names of "
+        "NAME",
+        "A name that browsers reach the console by; may be repeated. Without a login only names of "
         "loopback addresses are allowed.",
+        lowered,
     ),
 )
 PROVIDER: Final = (
-    click.option(
-        "--oidc-issuer",
-        default="",
-        metavar="URL",
-        help="OpenID provider where users log in: an https URL, or http on this machine.",
+    a_text(
+        "--oidc-issuer", "URL", "OpenID provider where users log in: an https URL, or http on this machine."
     ),
-    click.option(
-        "--oidc-client-id", default="", metavar="ID", help="The id of this console at the provider."
-    ),
-    click.option(
+    a_text("--oidc-client-id", "ID", "The id of this console at the provider."),
+    a_file(
         "--oidc-client-secret-file",
-        type=A_FILE,
-        metavar="FILE",
-        help="File with the secret of this console at the provider. PKCE is used with and without one.",
+        "File with the secret of this console at the provider. PKCE is used with and without one.",
     ),
-    click.option(
-        "--oidc-scope",
-        "oidc_scopes",
-        multiple=True,
-        metavar="NAME",
-        help="A scope to ask for beside openid and profile; may be repeated.",
-    ),
-    click.option(
-        "--oidc-label",
-        default="",
-        metavar="NAME",
-        help="The provider's name on the page for logging in; its host without one.",
-    ),
-    click.option(
+    several("--oidc-scope", "NAME", "A scope to ask for beside openid and profile; may be repeated."),
+    a_text("--oidc-label", "NAME", "The provider's name on the page for logging in; its host without one."),
+    a_text(
         "--oidc-name-claim",
-        default=OIDC.name_claim,
-        show_default=True,
-        metavar="CLAIM",
-        help="The claim with the name of a user: one that users cannot change to another's.",
+        "CLAIM",
+        "The claim with the name of a user: one that users cannot change to another's.",
+        OIDC.name_claim,
     ),
-    click.option(
+    a_text(
         "--oidc-groups-claim",
-        default=OIDC.groups_claim,
-        show_default=True,
-        metavar="CLAIM",
-        help="The claim with the groups of a user: a list, or one text.",
+        "CLAIM",
+        "The claim with the groups of a user: a list, or one text.",
+        OIDC.groups_claim,
     ),
-    click.option(
-        "--oidc-operator",
-        "oidc_operators",
-        multiple=True,
-        metavar="GROUP",
-        help="A group whose users are operators; may be repeated.",
-    ),
-    click.option(
+    several("--oidc-operator", "GROUP", "A group whose users are operators; may be repeated."),
+    several(
         "--oidc-viewer",
-        "oidc_viewers",
-        multiple=True,
-        metavar="GROUP",
-        help="A group whose users are viewers; may be repeated. '*' is every user of the provider.",
+        "GROUP",
+        "A group whose users are viewers; may be repeated. '*' is every user of the provider.",
     ),
-    click.option(
-        "--oidc-ca",
-        type=A_FILE,
-        metavar="FILE",
-        help="PEM file of the CA of the provider's certificate, if the system does not know it.",
-    ),
+    a_file("--oidc-ca", "PEM file of the CA of the provider's certificate, if the system does not know it."),
     duration("--oidc-timeout", "10s", "Time of the provider to answer in each step of a login."),
 )
 

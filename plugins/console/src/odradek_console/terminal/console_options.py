@@ -17,7 +17,7 @@ from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.older_points import OlderPoints, TablesSettings
 from odradek_console.reading.programs import Programs
 from odradek_console.terminal.access_options import PROVIDER, USERS, proxies
-from odradek_console.terminal.options import A_FILE, Command, duration, given, number
+from odradek_console.terminal.options import Command, a_file, a_text, duration, given, number, several
 from odradek_console.view import View
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.server_settings import ServerSettings
@@ -68,19 +68,9 @@ LISTENING: Final = (
         callback=listen,
         help="Where the pages are. Port 0 is a free one; a host needs another.",
     ),
-    click.option(
-        "--tls-certificate",
-        type=A_FILE,
-        metavar="FILE",
-        help="PEM file of the server: https. It may change at run time.",
-    ),
-    click.option("--tls-key", type=A_FILE, metavar="FILE", help="Key of the server, if in another file."),
-    click.option(
-        "--tls-client-ca",
-        type=A_FILE,
-        metavar="FILE",
-        help="Browsers need a certificate of one of these CAs.",
-    ),
+    a_file("--tls-certificate", "PEM file of the server: https. It may change at run time."),
+    a_file("--tls-key", "Key of the server, if in another file."),
+    a_file("--tls-client-ca", "Browsers need a certificate of one of these CAs."),
 )
 BOUNDS: Final = (
     number(
@@ -165,47 +155,31 @@ TABLES: Final = (
     duration("--tables-timeout", "10s", "Time of a question to the tables."),
 )
 ALARMS: Final = (
-    click.option(
+    a_text(
         "--public-url",
-        default="",
-        metavar="URL",
-        callback=address,
-        help="Where people reach the pages, for links in alarms: https://console.example.org.",
+        "URL",
+        "Where people reach the pages, for links in alarms: https://console.example.org.",
+        read=address,
     ),
-    click.option(
+    several(
         "--program",
-        "programs",
-        multiple=True,
-        metavar="URL",
-        callback=addresses,
-        help="A gateway or host, by its metrics.listener; the pages show its state and destinations. May be "
+        "URL",
+        "A gateway or host, by its metrics.listener; the pages show its state and destinations. May be "
         "repeated.",
+        addresses,
     ),
-    click.option(
+    a_file(
         "--program-token-file",
-        type=A_FILE,
-        metavar="FILE",
-        help="File with the metrics.listener.token of these programs. It may change at run time.",
+        "File with the metrics.listener.token of these programs. It may change at run time.",
     ),
-    click.option(
-        "--program-ca",
-        type=A_FILE,
-        metavar="FILE",
-        help="PEM file of the CA of their certificates, if the system does not know it.",
-    ),
-    click.option(
+    a_file("--program-ca", "PEM file of the CA of their certificates, if the system does not know it."),
+    a_text(
         "--grafana-url",
-        default="",
-        metavar="URL",
-        callback=address,
-        help="A Grafana with the dashboards of contrib/grafana: pages of clients and groups lead there.",
+        "URL",
+        "A Grafana with the dashboards of contrib/grafana: pages of clients and groups lead there.",
+        read=address,
     ),
-    click.option(
-        "--alarms",
-        type=A_FILE,
-        metavar="FILE",
-        help="TOML file of destinations of alarms: Slack, mail, webhooks and others, by Apprise.",
-    ),
+    a_file("--alarms", "TOML file of destinations of alarms: Slack, mail, webhooks and others, by Apprise."),
     number(
         "--max-waiting-alarms",
         SENDER.max_waiting,

@@ -24,6 +24,7 @@ from odradek_console.view import TOPIC, View, ViewSettings
 
 A_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 Command = TypeVar("Command", bound=Callable[..., Any])
+Read = Callable[[click.Context, click.Parameter, Any], Any]
 Made = TypeVar("Made")
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
@@ -78,6 +79,25 @@ def duration(name: str, default: str, text: str) -> Any:
         callback=milliseconds,
         help=text,
     )
+
+
+def a_file(name: str, text: str) -> Any:
+    """An option with the path of a file that exists."""
+    return click.option(name, type=A_FILE, metavar="FILE", help=text)
+
+
+def a_text(name: str, metavar: str, text: str, default: str = "", read: Read | None = None) -> Any:
+    """An option with a text."""
+    return click.option(
+        name, default=default, show_default=bool(default), metavar=metavar, callback=read, help=text
+    )
+
+
+def several(name: str, metavar: str, text: str, read: Read | None = None) -> Any:
+    """An option that may be repeated; its parameter is the plural of its name."""
+    word = name.removeprefix("--").replace("-", "_")
+    plural = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return click.option(name, plural, multiple=True, metavar=metavar, callback=read, help=text)
 
 
 def bootstrap(context: click.Context, parameter: click.Parameter, value: str) -> str:
