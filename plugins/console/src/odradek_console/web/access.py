@@ -107,7 +107,7 @@ class Access:
             self.hosts |= LOOPBACK_NAMES | {address.host.lower()}
 
     def figures(self) -> dict[str, int]:
-        """The counts on the page of the host."""
+        """The counts on the page of settings."""
         begun = len(self.oidc.begun.sessions) if self.oidc is not None else 0
         now = {
             "streams": self.streams.count,

@@ -32,7 +32,7 @@ NAVIGATION: Final = (
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),
     ("/upgrades", "Upgrades"),
-    ("/host", "Host"),
+    ("/host", "Settings"),
 )
 QUESTIONS: Final = {each.id: each.question for each in FINDINGS}
 

@@ -1,4 +1,4 @@
-"""The page of the host: brokers, settings of telemetry, and the console itself."""
+"""The page of settings: brokers, settings of telemetry, and the console itself."""
 
 from __future__ import annotations
 
