@@ -233,7 +233,10 @@ def test_gateways_whose_metrics_nobody_reads_are_there_by_their_clients(scene: S
     found = {(row.name, row.program, row.clients, row.problem) for row in all_programs(console)}
 
     assert found == {("east", URL, 2, ""), ("west", "", 1, "")}
-    assert "/?gateway=west" in page_client(make_app(console)).get("/programs").text
+    browser = page_client(make_app(console))
+    assert "/?gateway=west" in browser.get("/programs").text
+    assert '<a href="/programs/10.0.0.9%3A9464">east-1</a>' in browser.get("/clients/c1").text
+    assert "<dd>west</dd>" in browser.get("/clients/c2").text
 
 
 def test_a_token_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

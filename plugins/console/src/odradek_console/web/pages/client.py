@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -16,7 +17,7 @@ from odradek.client.errors import ClientError
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import FIGURES, IN_TABLES, PUSHED, SEEN
 from odradek_console.json_form import JsonRow
-from odradek_console.links import client_link
+from odradek_console.links import client_link, group_link, node_link, program_link
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
@@ -200,6 +201,17 @@ def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
     return {name: text for name, text in found.items() if text.strip()}
 
 
+def links(row: ClientRow, console: Console) -> Mapping[str, str]:
+    """The pages that facts lead to; empty for those without one."""
+    programs = (each.program for each in console.programs.rows() if row.gateway in each.gateways)
+    found = {
+        "Group": group_link(row.group_id),
+        "Broker": node_link(str(row.node_id)),
+        "Gateway": program_link(next(programs, "")),
+    }
+    return defaultdict(str, found)
+
+
 def throttle_times(detail: ClientDetail) -> list[SeriesRow]:
     """The series that tell how much the client is throttled."""
     return [each for each in detail.series if THROTTLE in each.metric]
@@ -242,6 +254,7 @@ def described(
         link=path,
         figure_names=FIGURES,
         facts=facts(detail, console.now_ms()),
+        links=links(detail.row, console),
         findings=[
             (each, plots.evidence(number, each)) for number, each in enumerate(detail.findings, start=1)
         ],
