@@ -131,6 +131,7 @@ def console() -> Console:
         error="Retry: refused",
         waiting=1.0,
         per_s=None,
+        done_s=None,
         delivered=2.0,
         given_up=0.0,
     )

@@ -119,7 +119,9 @@ def test_its_destinations(scene: Scene) -> None:
     row = scene.after(10, waiting=2, delivered=27)
 
     assert (row.destination, row.waiting, row.delivered, row.health) == ("otlp", 2, 27, "well")
-    assert (row.per_s, row.given_up, row.error) == (2, 7, "")
+    assert (row.per_s, row.done_s, row.given_up, row.error) == (2, 20, 7, "")
+    grown = scene.after(10, waiting=40, delivered=0)
+    assert (grown.per_s, grown.done_s) == (None, None)
     assert [each.destination for each in scene.programs.destinations()] == ["otlp", "prometheus"]
 
 

@@ -107,6 +107,8 @@ class DestinationRow(JsonRow):
     waiting: float
     per_s: float | None
     """Pushes that it takes now."""
+    done_s: float | None
+    """The time until none waits, as it goes now; None if they do not get fewer."""
     delivered: float
     """Pushes since the start of the program."""
     given_up: float
@@ -165,6 +167,10 @@ class Program:
         # The program knows better than its observer for how long.
         still_s = still_s or self.asked_s - self.moved_s[name]
         is_lost = still_s >= LOST_S
+        taken = fewer = 0.0
+        if before is not None and seconds > 0:
+            taken = (delivered - before.delivered) / seconds
+            fewer = (before.waiting - waiting) / seconds
         return DestinationRow(
             program=self.url,
             name=self.name,
@@ -173,9 +179,8 @@ class Program:
             still_s=still_s if is_lost else None,
             error=labels.get("error", ""),
             waiting=waiting,
-            per_s=(delivered - before.delivered) / seconds
-            if before is not None and seconds > 0 and delivered >= before.delivered
-            else None,
+            per_s=taken if before is not None and taken >= 0 else None,
+            done_s=waiting / fewer if fewer > 0 else None,
             delivered=delivered,
             given_up=sum(total(found, each, name) or 0.0 for each in GIVEN_UP),
         )

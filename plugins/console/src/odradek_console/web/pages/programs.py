@@ -37,6 +37,7 @@ DESTINATIONS: Final[Table[DestinationRow]] = Table(
         ),
         measure("waiting", "Waiting pushes", ""),
         measure("per_s", "Takes now", "/s"),
+        measure("done_s", "Caught up in", "s"),
         measure("delivered", "Delivered", ""),
         measure("given_up", "Given up", ""),
         Column("error", "Last error", groups=True),
