@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote
 
 from markupsafe import Markup
 from starlette.datastructures import ImmutableMultiDict
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -156,21 +156,19 @@ class Guard:
             if not length.isdecimal() or int(length) > most:
                 raise too_large(most)
             async with asyncio.timeout(self.access.settings.body_timeout_s):
-                while True:
-                    message = await request.receive()
-                    if message["type"] == "http.disconnect":
-                        raise Refused(400, "the request was cut off")
-                    found += message.get("body", b"")
+                async for piece in request.stream():
+                    found += piece
                     if len(found) > most:
                         raise too_large(most)
-                    if not message.get("more_body", False):
-                        return bytes(found)
+            return bytes(found)
         except TimeoutError:
-            self.access.counts.refused_bodies += 1
-            raise Refused(408, "the request took too long", {"Connection": "close"}) from None
-        except Refused:
-            self.access.counts.refused_bodies += 1
-            raise
+            problem = Refused(408, "the request took too long", {"Connection": "close"})
+        except ClientDisconnect:
+            problem = Refused(400, "the request was cut off")
+        except Refused as refused:
+            problem = refused
+        self.access.counts.refused_bodies += 1
+        raise problem
 
 
 def own_path(text: str) -> str:
