@@ -53,7 +53,13 @@ odradek_gateway_ready 1
 odradek_forwarder_queued{{plugin="otlp"}} {waiting}
 # TYPE odradek_forwarder_delivered counter
 odradek_forwarder_delivered_total{{plugin="otlp"}} 700
+# TYPE odradek_forwarder_failing_seconds gauge
+{failing}
 """
+FAILING: Final = (
+    'odradek_forwarder_failing_seconds{plugin="otlp",error="Retry: ClientConnectorError: Cannot connect to host '
+    'collector.example:4318 ssl:default [Connection refused]"} 30'
+)
 
 
 def fill(view: View) -> None:
@@ -126,7 +132,8 @@ def gateway(waiting: int) -> Iterator[str]:
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(GATEWAY.format(waiting=waiting, name="b" if waiting else "a").encode())
+            name, failing = ("b", FAILING) if waiting else ("a", "")
+            self.wfile.write(GATEWAY.format(waiting=waiting, name=name, failing=failing).encode())
 
         def log_message(self, *_: object) -> None:
             return
