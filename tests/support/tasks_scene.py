@@ -57,8 +57,8 @@ odradek_forwarder_delivered_total{{plugin="otlp"}} 700
 {failing}
 """
 FAILING: Final = (
-    'odradek_forwarder_failing_seconds{plugin="otlp",error="Retry: ClientConnectorError: Cannot connect to host '
-    'collector.example:4318 ssl:default [Connection refused]"} 30'
+    'odradek_forwarder_failing_seconds{plugin="otlp",error="Retry: ClientConnectorError: Cannot connect to '
+    'host collector.example:4318 ssl:default [Connection refused]"} 30'
 )
 
 

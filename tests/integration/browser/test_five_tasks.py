@@ -104,7 +104,7 @@ def test_which_gateway_has_lost_its_destination(
     assert night[2][1] in row
     assert "lost for 30 s" in row
     assert "otlp" in row
-    person.click("link", night[2][1])
+    person.click("link", "gateway-b")
     assert person.reads("has lost otlp") == "up, has lost otlp"
 
 

@@ -1,4 +1,4 @@
-"""The pages of gateways and hosts in a browser: wide and narrow, dark and light, and as axe-core sees them."""
+"""The pages of gateways and hosts in a browser: wide and narrow, dark and light, as axe-core sees them."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ DESTINATIONS: Final[Table[DestinationRow]] = Table(
     sort="health",
     row=DestinationRow,
     columns=(
-        Column("program", "Gateway or host", link=lambda row: program_link(row.program), groups=True),
-        Column("name", "Name", groups=True, shown=False),
+        Column("name", "Gateway or host", link=lambda row: program_link(row.program), groups=True),
         Column("destination", "Destination", groups=True),
         Column(
             "health",
@@ -41,6 +40,7 @@ DESTINATIONS: Final[Table[DestinationRow]] = Table(
         measure("delivered", "Delivered", ""),
         measure("given_up", "Given up", ""),
         Column("error", "Last error", groups=True),
+        Column("program", "Metrics", groups=True),
     ),
 )
 PROGRAMS: Final[Table[ProgramRow]] = Table(
