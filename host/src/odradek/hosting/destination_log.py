@@ -88,7 +88,7 @@ class DestinationLog:
             error, since_ms = str(self.problem(now_ms)), calling[1]
         return {} if since_ms is None else {error: (now_ms - since_ms) / 1000}
 
-    def note(self, error: Exception, now_ms: int) -> str:
+    def note(self, error: BaseException, now_ms: int) -> str:
         """Remember an error, and since when there are any; return its text."""
         self.error = described(error)
         if self.failing_since_ms is None:

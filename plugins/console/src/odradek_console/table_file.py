@@ -40,8 +40,8 @@ def read_tables(
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
     except ValueError as error:
-        place = PLACE.search(str(error))  # the rest may show what is in the file
-        raise ConfigError(str(path), f"cannot be read: expected TOML {place[0] if place else ''}") from None
+        where = PLACE.search(str(error))  # the rest may show what is in the file
+        raise ConfigError(str(path), f"cannot be read: expected TOML {where[0] if where else ''}") from None
     rows = found.get(name)
     if found.keys() != {name} or not isinstance(rows, list) or not 0 < len(rows) <= most:
         raise ConfigError(str(path), f"expected 1 to {most} tables [[{name}]], and nothing else")
