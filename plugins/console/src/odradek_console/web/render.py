@@ -27,7 +27,7 @@ NAVIGATION: Final = (
     ("/groups", "Groups"),
     ("/topics", "Topics"),
     ("/nodes", "Nodes"),
-    ("/programs", "Gateways and hosts"),
+    ("/programs", "Gateways"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),

@@ -34,13 +34,13 @@ DESTINATIONS: Final[Table[DestinationRow]] = Table(
             text=lambda row: f"lost for {duration(row.still_s)}" if row.still_s else row.health,
             groups=True,
         ),
+        Column("error", "Last error", groups=True),
         measure("waiting", "Waiting pushes", ""),
         measure("per_s", "Takes now", "/s"),
         measure("done_s", "Caught up in", "s"),
         measure("delivered", "Delivered", ""),
         measure("given_up", "Given up", ""),
-        Column("error", "Last error", groups=True),
-        Column("program", "Metrics", groups=True),
+        Column("program", "Metrics", groups=True, shown=False),
     ),
 )
 PROGRAMS: Final[Table[ProgramRow]] = Table(
@@ -80,10 +80,11 @@ def all_programs(console: Console) -> list[ProgramRow]:
     return rows + unnamed
 
 
-def destinations_of(console: Console, program: str = "*") -> dict[str, Any]:
+def destinations_of(console: Console, program: str = "") -> dict[str, Any]:
     """The destinations of all programs, or of one, as a page shows them."""
-    rows = [each for each in console.programs.destinations() if program in ("*", each.program)]
-    return picture(DESTINATIONS, rows, State(sort="health"))
+    rows = [each for each in console.programs.destinations() if program in ("", each.program)]
+    table = replace(DESTINATIONS, columns=DESTINATIONS.columns[1:]) if program else DESTINATIONS
+    return picture(table, rows, State(sort="health"))
 
 
 def programs(request: Request) -> Response:
