@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
-LOOKS = [(DESK, False), (DESK, True), (390, False), (PHONE, True)]
+LOOKS = [(DESK, False), (DESK, True), (PHONE, False), (PHONE, True)]
 
 
 @pytest.fixture(scope="module")
