@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from odradek import __version__
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from support.child_process import same_imports
 from support.hosts import ThreadedHost, running_host
@@ -108,9 +109,11 @@ def test_metrics_are_pushed_to_a_collector(tmp_path: Path, collector: Collector)
     assert path == "/v1/metrics"
     assert (sent["authorization"], sent["x-team"]) == ("Bearer abc", "kafka")
     (resource,) = push.resource_metrics
-    assert {row.key: row.value.string_value for row in resource.resource.attributes}[
-        "service.name"
-    ] == "odradek"
+    assert {row.key: row.value.string_value for row in resource.resource.attributes} == {
+        "service.name": "odradek",
+        "service.version": __version__,
+        "service.instance.id": socket.gethostname(),
+    }
     assert metrics["odradek.up"].gauge.data_points[0].as_int == 1
     assert metrics["odradek.connections.accepted"].sum.is_monotonic
     tags = [

@@ -197,7 +197,7 @@ def rows_of_parts() -> Iterator[MetricRow]:
     yield NARROWED.row(1, client_instance_id="AAAAAAAAAAAAAAAAAAAAAA", metrics="nothing")
     forwarder = ForwarderStats(
         offered=3, delivered=1, dropped={"start": 1}, rejected={"no": 1}, retries=0, failures=0, queued=0,
-        in_flight=0, queued_bytes=0, last_error=None,
+        in_flight=0, queued_bytes=0, last_error=None, failing={"ConnectionRefusedError": 1.0},
     )  # fmt: skip
     for each in (RefusingDestination(), totals_with_a_rejected_point(), totals_over_budget()):
         yield from destination_rows("otlp", each, forwarder, raised)

@@ -33,15 +33,33 @@ NOW_S: Final = 21_605
 DEPLOY_S: Final = 14_400
 CONSUMERS: Final = 8
 SLOWEST: Final = "billing-3"
-GATEWAY: Final = """# TYPE odradek_up gauge
+GATEWAY: Final = """# TYPE target_info gauge
+target_info{{service_instance_id="gateway-{name}",service_version="0.1.0"}} 1
+# TYPE odradek_up gauge
 odradek_up 1
+# TYPE process_uptime_seconds gauge
+process_uptime_seconds 21600
+# TYPE process_memory_usage_bytes gauge
+process_memory_usage_bytes 81000000
+# TYPE odradek_connections gauge
+odradek_connections 12
+# TYPE odradek_connections_limit gauge
+odradek_connections_limit 1000
+# TYPE odradek_gateway_switch gauge
+odradek_gateway_switch 0
 # TYPE odradek_gateway_ready gauge
 odradek_gateway_ready 1
 # TYPE odradek_forwarder_queued gauge
 odradek_forwarder_queued{{plugin="otlp"}} {waiting}
 # TYPE odradek_forwarder_delivered counter
 odradek_forwarder_delivered_total{{plugin="otlp"}} 700
+# TYPE odradek_forwarder_failing_seconds gauge
+{failing}
 """
+FAILING: Final = (
+    'odradek_forwarder_failing_seconds{plugin="otlp",error="Retry: ClientConnectorError: Cannot connect to '
+    'host collector.example:4318 ssl:default [Connection refused]"} 30'
+)
 
 
 def fill(view: View) -> None:
@@ -114,7 +132,8 @@ def gateway(waiting: int) -> Iterator[str]:
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(GATEWAY.format(waiting=waiting).encode())
+            name, failing = ("b", FAILING) if waiting else ("a", "")
+            self.wfile.write(GATEWAY.format(waiting=waiting, name=name, failing=failing).encode())
 
         def log_message(self, *_: object) -> None:
             return
@@ -154,6 +173,7 @@ def console_of(host: RunningHost, gateways: list[str]) -> Console:
     console.now_ms = view.now_ms
     clock = iter([0.0, 0.0])
     console.programs = Programs(gateways, lambda: next(clock, LOST_S))
+    console.programs.ask()
     console.programs.ask()
     fill(view)
     return console

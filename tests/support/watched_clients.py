@@ -34,12 +34,12 @@ class WatchedClients:
         **connection: Any,
     ) -> TelemetryRecord:
         """A push that the host receives at a second."""
-        group = connection.pop("group_id", None)
+        labels = {key: connection.pop(key) for key in ("group_id", "gateway") if connection.get(key)}
         record = self.scene.record(
             *metrics,
             at=at,
             instance=instance,
-            labels={"group_id": group} if group else {},
+            labels=labels,
             terminating=connection.pop("terminating", False),
         )
         record.observed = connection.pop("observed", False)

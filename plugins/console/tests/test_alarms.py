@@ -18,6 +18,7 @@ from odradek_console.alarms.destinations import Destination, destination, masked
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.causes import causes_of, told
 from odradek_console.pictures import client_row
+from odradek_console.reading.programs import ProgramRow
 from odradek_console.rows import ClientRow, TroubleRow
 from odradek_console.terminal.console import console
 from odradek_console.view import View
@@ -53,6 +54,22 @@ def test_one_alarm_a_cause_told_once_and_told_when_it_is_over() -> None:
     assert titles(alarms, well, 615, 660, 719) == []
     assert titles(alarms, well, 720, 735) == ["Over: behind: group billing, 4 of 4 clients"]
     assert alarms.going_on == {}
+
+
+def test_a_gateway_that_has_lost_its_destination() -> None:
+    alarms = Alarms(URL)
+    east = ProgramRow(program="http://10.0.0.9:9464", name="east", kind="gateway", state="up", lost=("otlp",))
+    well = replace(east, lost=())
+    told = [alarms.at([], [], second * 1000, [east]) for second in (0, 15, 30, 45)]
+    over = [alarms.at([], [], second * 1000, [well]) for second in (60, 170)]
+
+    assert told == [
+        [],
+        [],
+        [Message("gateway east has lost otlp", f"{URL}/programs/10.0.0.9%3A9464")],
+        [],
+    ]
+    assert [each.title for each in over[1]] == ["Over: gateway east has lost otlp"]
 
 
 def test_what_comes_and_goes_at_once_is_no_alarm() -> None:

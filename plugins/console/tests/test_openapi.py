@@ -22,7 +22,7 @@ from odradek_console.cluster_rows import (
 )
 from odradek_console.engine.client_entry import Places
 from odradek_console.reading.cluster_view import ClusterView
-from odradek_console.reading.programs import Programs
+from odradek_console.reading.programs import DestinationRow, Programs
 from odradek_console.reading.push_points import decoded_push
 from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.view import View
@@ -122,6 +122,19 @@ def console() -> Console:
     access = operator_access(requests_per_second=1_000)  # each parameter of each path
     found = make_console(view, nowhere, "localhost:9092", access)
     found.programs = Programs(["http://127.0.0.1:9"])
+    found.programs.programs[0].destinations["otlp"] = DestinationRow(
+        program="http://127.0.0.1:9",
+        name="east",
+        destination="otlp",
+        health="lost",
+        still_s=60.0,
+        error="Retry: refused",
+        waiting=1.0,
+        per_s=None,
+        done_s=None,
+        delivered=2.0,
+        given_up=0.0,
+    )
     found.now_ms = view.now_ms
     found.cluster = FilledCluster(nowhere, "t")
     found.history.observe({}, ms(10))

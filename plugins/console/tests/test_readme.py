@@ -21,7 +21,7 @@ def paths() -> set[str]:
     """The paths that answer GET, without those of CSV."""
     routes = [each for module in PAGES for each in module.routes if isinstance(each, Route)]
     found = {
-        each.path.replace("{instance:path}", INSTANCE).replace("{group:path}", "{group}")
+        each.path.replace("{instance:path}", INSTANCE).replace(":path}", "}")
         for each in routes
         if "GET" in (each.methods or ())
     }

@@ -101,9 +101,12 @@ def test_which_gateway_has_lost_its_destination(
     person.click("link", "Delivery")
     row = person.first_row("Gateways and hosts")
 
-    assert night[2][1] in row
+    assert "gateway-b" in row
     assert "lost for 30 s" in row
     assert "otlp" in row
+    person.click("link", "gateway-b")
+    assert person.reads("has lost otlp") == "up, has lost otlp"
+    assert person.reads("^http://127") == night[2][1]
 
 
 def test_a_subscription_that_is_too_dear_is_stopped(

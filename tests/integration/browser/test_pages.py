@@ -43,6 +43,7 @@ PAGES = {
     "changes": "/subscriptions/changes",
     "quotas": "/quotas",
     "delivery": "/delivery",
+    "programs": "/programs",
     "host": "/host",
 }
 REFUSED = {"missing": "/nothing-here", "bad-query": "/?sort=nothing"}

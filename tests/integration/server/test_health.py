@@ -91,7 +91,13 @@ def test_a_plugin_that_fails_takes_clients_from_a_host_but_not_from_a_gateway(
 ) -> None:
     trouble = "forwarder otlp: ended"
     outlets = MetricsOutlets(
-        list, ClusterName(), {}, lambda: None, trouble=lambda: trouble, needs_plugins=needs_plugins
+        list,
+        ClusterName(),
+        "gateway-1",
+        {},
+        lambda: None,
+        trouble=lambda: trouble,
+        needs_plugins=needs_plugins,
     )
 
     assert outlets.readiness() == problem

@@ -113,3 +113,20 @@ def test_a_failed_start_is_broken_at_once() -> None:
     destination.broken(START, OSError("in use"), 0, 0)
 
     assert destination.problem(0) == "start raised OSError: in use"
+
+
+def test_it_knows_since_when_nothing_succeeds_and_the_last_error(destination: DestinationLog) -> None:
+    assert destination.outage(0) == {}
+
+    destination.failed(Retry("connection refused"), 7, 1_000)
+    destination.broken(DELIVER, KeyError("team"), 1, 3_000)
+    assert destination.outage(6_000) == {"KeyError: 'team'": 5.0}
+
+    destination.delivered(7_000)
+    assert destination.outage(8_000) == {}
+
+
+def test_a_call_that_does_not_return_fails_from_its_limit_on(destination: DestinationLog) -> None:
+    with destination.call(DELIVER, 2.0, 0):
+        assert destination.outage(4_000) == {}
+        assert destination.outage(9_000) == {"deliver has not returned within its time limit of 2 s": 5.0}

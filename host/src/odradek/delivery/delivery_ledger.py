@@ -79,6 +79,8 @@ class ForwarderStats:
     queued_bytes: int
     """Payload bytes of both."""
     last_error: str | None
+    failing: Mapping[str, float] = field(default_factory=dict)
+    """For how many seconds no call has succeeded, by the last error; empty if it works."""
 
     @property
     def balanced(self) -> bool:

@@ -29,7 +29,7 @@ MOST_PLACES: Final = 20
 
 
 class DestinationLog:
-    """Knows whether one forwarder works. Used by its thread, except `problem` and `metrics_failed`.
+    """Knows whether one forwarder works. Used by its thread, except `problem`, `outage` and `metrics_failed`.
 
     Args:
         name: The forwarder.
@@ -44,6 +44,10 @@ class DestinationLog:
         """None while it delivers."""
         self.attempts = 0
         """Failed calls of ``deliver`` since then."""
+        self.error = ""
+        """The last one, of the destination or the plugin."""
+        self.failing_since_ms: int | None = None
+        """None while calls succeed."""
         self.fault: str | None = None
         """The error that the plugin raised last; None since a call succeeded."""
         self.faults = 0
@@ -75,6 +79,22 @@ class DestinationLog:
         fault, patience = self.fault, self.patience if self.failing == DELIVER else 1
         return f"{self.failing} raised {fault}" if fault is not None and self.faults >= patience else None
 
+    def outage(self, now_ms: int) -> dict[str, float]:
+        """For how many seconds nothing has succeeded, by the last error; empty if it works. Any thread may
+        ask.
+        """
+        error, since_ms, calling = self.error, self.failing_since_ms, self.calling
+        if since_ms is None and calling is not None and now_ms > calling[1]:
+            error, since_ms = str(self.problem(now_ms)), calling[1]
+        return {} if since_ms is None else {error: (now_ms - since_ms) / 1000}
+
+    def note(self, error: BaseException, now_ms: int) -> str:
+        """Remember an error, and since when there are any; return its text."""
+        self.error = described(error)
+        if self.failing_since_ms is None:
+            self.failing_since_ms = now_ms
+        return self.error
+
     def failed(self, error: Exception, records: int, now_ms: int) -> None:
         """A call failed and will be tried again. Only the first one is a warning."""
         level = logging.DEBUG
@@ -83,13 +103,13 @@ class DestinationLog:
             self.down_since_ms, self.attempts = now_ms, 0
             level, message = logging.WARNING, "destination of %s is down, trying again: %s"
         self.attempts += 1
-        extra = {"plugin": self.name, "problem": described(error), "records": records}
+        extra = {"plugin": self.name, "problem": self.note(error, now_ms), "records": records}
         where = error.where if isinstance(error, CutOffError) else ""
         log.log(level, message, self.name, f"{extra['problem']}{where}", extra=extra)
 
     def broken(self, method: str, error: Exception, records: int, now_ms: int) -> None:
         """The plugin raised what it should not, and will be called again."""
-        self.fault = described(error)
+        self.fault = self.note(error, now_ms)
         self.faults = self.faults + 1 if method == self.failing else 1
         self.failing = method
         self.bug(method, "; trying again", method, error, now_ms, records=records)
@@ -157,7 +177,7 @@ class DestinationLog:
         """A call succeeded; tell so if the plugin has failed before."""
         if self.fault is not None:
             log.warning(message, self.name, extra={"plugin": self.name, "faults": self.faults})
-        self.fault, self.faults = None, 0
+        self.fault, self.faults, self.failing_since_ms = None, 0, None
 
 
 def places(records: Iterable[TelemetryRecord]) -> dict[int, str]:

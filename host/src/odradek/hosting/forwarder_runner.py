@@ -173,6 +173,7 @@ class ForwarderRunner:
                 in_flight=len(self.delivery.records) if self.delivery else 0,
                 queued_bytes=queue.held_bytes,
                 last_error=ledger.last_error,
+                failing=self.destination.outage(monotonic_ms()),
             )
 
     def metrics_failed(self, error: Exception) -> None:
@@ -216,7 +217,7 @@ class ForwarderRunner:
         reason = "stopped"
         if not self.carrying.cancelled() and (error := self.carrying.exception()) is not None:
             reason = "failed"
-            self.ledger.last_error = described(error)
+            self.ledger.last_error = self.destination.note(error, monotonic_ms())
             extra = {"plugin": self.name}
             log.error("plugin %s ended: %s", self.name, described(error), exc_info=error, extra=extra)
         self.refusal = self.refusal or reason

@@ -28,6 +28,10 @@ FORWARDERS.gauge(
     "queued", "{push}", "Pushes that are waiting or being delivered", lambda it: it.queued + it.in_flight
 )
 
+FORWARDERS.gauge(
+    "failing", "s", "Time since the destination or the plugin began to fail, with its last error", by="error"
+)
+
 REFUSED = Metrics[CountsRefusedPoints]("odradek.forwarder", "plugin")
 REFUSED.counter(
     "refused.points",

@@ -46,19 +46,30 @@ async def take(source: Iterable[MetricRow] | AsyncIterable[MetricRow]) -> dict[s
 
 
 class HostMeter:
-    """All metrics of a host and its plugins, for one reader, with the name of the cluster. Create it on the
-    host's loop.
+    """All metrics of a program and its plugins, for one reader, with the names of cluster and program. Create
+    it on the program's loop.
     """
 
     def __init__(
-        self, read_rows: ReadRows, cluster: ClusterName, reader: WithPlugins, modules: Mapping[str, str]
+        self,
+        read_rows: ReadRows,
+        cluster: ClusterName,
+        instance: str,
+        reader: WithPlugins,
+        modules: Mapping[str, str],
     ) -> None:
         self.read_rows = read_rows
         self.cluster = cluster
         self.loop = asyncio.get_running_loop()
         self.rows: Mapping[str, list[MetricRow]] = {}
         reader.plugins = PluginMetrics(modules, lambda: self.labels).collected
-        resource = Resource({"service.name": "odradek", "service.version": __version__})
+        resource = Resource(
+            {
+                "service.name": "odradek",
+                "service.version": __version__,
+                "service.instance.id": instance,
+            }
+        )
         self.provider = MeterProvider(metric_readers=[reader], resource=resource, shutdown_on_exit=False)
         self.offer_instruments()
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Thread
 
 import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 
 from odradek.meters.health import Probe
-from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
+from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter
 from odradek.meters.metrics_server import MetricsServer, ReadObjects, guarded, with_health, with_pages
 from odradek.meters.metrics_settings import MetricsAddress
 from odradek.meters.plugin_metrics import WithPlugins
-from odradek.metrics.cluster_name import ClusterName
 from odradek.net.listener_tls import ListenerTls
 from odradek.plugin.config import ConfigError
 
@@ -29,9 +28,7 @@ class MetricsEndpoint:
 
     Args:
         address: The address.
-        read_rows: The current values.
-        cluster: A label of all.
-        modules: The names of the plugins, by module.
+        meter: Makes the metrics for a reader.
         probes: By path.
         trouble: What a probe that passes names.
         token: The bearer token that a client must send; None if it needs none.
@@ -45,9 +42,7 @@ class MetricsEndpoint:
     def __init__(
         self,
         address: MetricsAddress,
-        read_rows: ReadRows,
-        cluster: ClusterName,
-        modules: Mapping[str, str],
+        meter: Callable[[WithPlugins], HostMeter],
         probes: Mapping[str, Probe],
         trouble: Probe,
         token: str | None = None,
@@ -56,7 +51,7 @@ class MetricsEndpoint:
     ) -> None:
         registry = prometheus_client.CollectorRegistry()
         reader = ScrapeReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
-        self.meter = HostMeter(read_rows, cluster, reader, modules)
+        self.meter = meter(reader)
         app = with_pages(prometheus_client.make_wsgi_app(registry), pages or {})
         try:
             protected = app if token is None else guarded(app, token)

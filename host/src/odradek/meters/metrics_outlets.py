@@ -14,10 +14,11 @@ from odradek.meters.metrics_settings import MetricsAddress, MetricsPushSettings
 from odradek.metrics.cluster_name import ClusterName
 
 if TYPE_CHECKING:
-    from odradek.meters.host_meter import ReadRows
+    from odradek.meters.host_meter import HostMeter, ReadRows
     from odradek.meters.metrics_endpoint import MetricsEndpoint
     from odradek.meters.metrics_push import MetricsPush
     from odradek.meters.metrics_server import ReadObjects
+    from odradek.meters.plugin_metrics import WithPlugins
     from odradek.net.listener_tls import ListenerTls
 
 TOPOLOGY_PAGE: Final = "/topology"
@@ -29,6 +30,7 @@ class MetricsOutlets:
     Args:
         read_rows: The current values.
         cluster: A label of all.
+        instance: The name of the program among those of its cluster.
         modules: The names of the plugins, by the modules of their hooks.
         not_ready: Why load balancers should send no clients here, other than that the process stops; None
             if they should. Called on other threads.
@@ -43,6 +45,7 @@ class MetricsOutlets:
         self,
         read_rows: ReadRows,
         cluster: ClusterName,
+        instance: str,
         modules: Mapping[str, str],
         not_ready: Probe,
         not_alive: Probe = lambda: None,
@@ -52,6 +55,7 @@ class MetricsOutlets:
     ) -> None:
         self.read_rows = read_rows
         self.cluster = cluster
+        self.instance = instance
         self.modules = modules
         self.not_ready = not_ready
         self.not_alive = not_alive
@@ -64,6 +68,12 @@ class MetricsOutlets:
         self.push: MetricsPush | None = None
         self.topology: ReadObjects | None = None
         """Who uses which topic; None if that is not known. Called on other threads."""
+
+    def meter(self, reader: WithPlugins) -> HostMeter:
+        """The metrics, for one reader."""
+        from odradek.meters.host_meter import HostMeter
+
+        return HostMeter(self.read_rows, self.cluster, self.instance, reader, self.modules)
 
     def drain(self) -> None:
         """The process begins to stop: it gets no more clients."""
@@ -84,9 +94,7 @@ class MetricsOutlets:
         pages = {} if self.topology is None else {TOPOLOGY_PAGE: self.topology}
         self.loop_probe = loop_probe = LoopProbe()
         checks = probes(lambda: loop_probe.problem() or self.not_alive(), self.readiness)
-        self.endpoint = MetricsEndpoint(
-            address, self.read_rows, self.cluster, self.modules, checks, self.trouble, token, tls, pages
-        )
+        self.endpoint = MetricsEndpoint(address, self.meter, checks, self.trouble, token, tls, pages)
 
     def push_to(self, settings: MetricsPushSettings) -> None:
         """Push from now on, if there is a collector; see `MetricsPush`."""
@@ -94,7 +102,7 @@ class MetricsOutlets:
             return
         from odradek.meters.metrics_push import MetricsPush
 
-        self.push = MetricsPush(settings, self.read_rows, self.cluster, self.modules)
+        self.push = MetricsPush(settings, self.meter)
 
     async def close(self, timeout_s: float) -> None:
         """Push the last values within the time, and close the endpoint."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
 
-from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
+from odradek.meters.host_meter import CARDINALITY_LIMITS, HostMeter
 from odradek.meters.metrics_settings import ENDPOINT, MetricsPushSettings
 from odradek.meters.plugin_metrics import WithPlugins
-from odradek.metrics.cluster_name import ClusterName
 from odradek.plugin.config import ConfigError
 
 EXPORT_TIMEOUT_S = 10
@@ -47,15 +46,9 @@ class MetricsPush:
         ConfigError: The exporter is not installed.
     """
 
-    def __init__(
-        self,
-        settings: MetricsPushSettings,
-        read_rows: ReadRows,
-        cluster: ClusterName,
-        modules: Mapping[str, str],
-    ) -> None:
+    def __init__(self, settings: MetricsPushSettings, meter: Callable[[WithPlugins], HostMeter]) -> None:
         reader = PushReader(exporter(settings), settings.interval_ms, cardinality_limits=CARDINALITY_LIMITS)
-        self.meter = HostMeter(read_rows, cluster, reader, modules)
+        self.meter = meter(reader)
 
     def close(self, timeout_s: float) -> None:
         """Push the current values within the time limit; blocks, so call it in a thread."""

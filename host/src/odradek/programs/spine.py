@@ -7,6 +7,7 @@ order of the list and stops them in the reverse one. Nobody else starts or stops
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from odradek.meters.certificate_metrics import certificate_rows
 from odradek.meters.health import Probe
 from odradek.meters.metrics_outlets import MetricsOutlets
 from odradek.meters.metrics_settings import METRICS_LISTENER
+from odradek.meters.process_metrics import PROCESS
 from odradek.metrics.cluster_name import ClusterName
 from odradek.metrics.metric import MetricRow
 from odradek.process.file_threads import FileThreads
@@ -87,6 +89,7 @@ class Spine:
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
+        self.begin_ms = self.clock.monotonic_ms()
         self.cluster = ClusterName(config.lag.cluster_name)
         self.timer = LoopTimer(self.clock)
         self.threads: list[FileThreads] = []
@@ -100,6 +103,7 @@ class Spine:
         self.outlets = MetricsOutlets(
             read_rows or self.metric_rows,
             self.cluster,
+            config.gateway.own_telemetry.name or socket.gethostname(),
             self.modules,
             self.not_ready,
             not_alive,
@@ -119,7 +123,12 @@ class Spine:
             Part(stop=self.close_threads),
             Part(self.timer.start, self.timer.stop),
             Part(self.certificates.start, metric_rows=self.certificate_rows),
-            Part(self.open_outlets, self.close_outlets, waits_for=lambda: "the last push of metrics"),
+            Part(
+                self.open_outlets,
+                self.close_outlets,
+                lambda: PROCESS.rows((self.clock.monotonic_ms() - self.begin_ms) / 1000),
+                waits_for=lambda: "the last push of metrics",
+            ),
         )
 
     def new_threads(self, number: int = 1) -> FileThreads:

@@ -51,8 +51,17 @@ class ConsoleSettings:
     )
     programs: Sequence[str] = declare(
         "programs", SITES, (),
-        "A gateway or host, by its metrics.listener: its destinations are on the page Delivery.",
+        "A gateway or host, by its metrics.listener; the pages show its state and destinations.",
         unset="none", option="--program", page="../../host/docs/reference/metrics.md",
+    )
+    program_token_file: Path | None = declare(
+        "program.token.file", FILE, None,
+        "File with the metrics.listener.token of these programs. It may change at run time.", unset="none",
+    )
+    program_ca: Path | None = declare(
+        "program.ca", FILE, None,
+        "PEM file of the CA of their certificates, if the system does not know it.",
+        unset="those of the system",
     )
     grafana_url: str = declare(
         "grafana.url", SITE, "",

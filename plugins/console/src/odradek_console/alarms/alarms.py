@@ -1,11 +1,12 @@
 """What is alarming now, as messages: one when a cause begins, and one when it is over.
 
-An alarm is a cause that several clients have in common, or a finding of clients that no cause explains.
+An alarm is a cause that several clients have in common, a finding of clients that no cause explains, or a
+gateway or host that is down or has lost a destination.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlencode
@@ -13,6 +14,8 @@ from urllib.parse import urlencode
 from odradek.findings.hints import EXPLAINS, FINDINGS, SHARED
 from odradek_console.causes import Cause
 from odradek_console.engine.client_entry import State
+from odradek_console.links import program_link
+from odradek_console.reading.programs import ProgramRow
 from odradek_console.rows import ClientRow
 from odradek_console.text import age, counted
 
@@ -23,8 +26,9 @@ OVER_MS: Final = 120_000
 MOST_NAMES: Final = 5
 """Clients that a message names."""
 TROUBLES: Final = {each.id: each for each in (*FINDINGS, *SHARED)}
+PROGRAM: Final = "program"
 Key = tuple[str, str, str]
-"""The finding, and key and value of its cause; both are empty without one."""
+"""The finding, and key and value of its cause; both are empty without one. Or `PROGRAM` and its URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +64,32 @@ class Alarms:
     url: str = ""
     going_on: dict[Key, Alarm] = field(default_factory=dict)
 
-    def at(self, rows: Sequence[ClientRow], causes: Sequence[Cause], now_ms: int) -> list[Message]:
+    def at(
+        self,
+        rows: Sequence[ClientRow],
+        causes: Sequence[Cause],
+        now_ms: int,
+        programs: Iterable[ProgramRow] = (),
+    ) -> list[Message]:
         """The messages that are due.
 
         Args:
             rows: All clients.
             causes: What explains the findings of several.
             now_ms: Monotonic milliseconds, not those of the call before.
+            programs: Gateways and hosts.
         """
-        found = dict(alarms_of(rows, causes, now_ms))
+        found = dict(alarms_of(rows, causes, now_ms)) | {
+            (PROGRAM, each.program, ""): Alarm(
+                text=each.problem,
+                clients=(),
+                link=program_link(each.program),
+                begin_ms=now_ms,
+                seen_ms=now_ms,
+            )
+            for each in programs
+            if each.problem
+        }
         for key, alarm in found.items():
             before = self.going_on.get(key, alarm)
             self.going_on[key] = replace(alarm, begin_ms=before.begin_ms, is_told=before.is_told)
@@ -95,7 +116,9 @@ class Alarms:
 
     def message(self, key: Key, alarm: Alarm) -> Message:
         """What tells that an alarm begins."""
-        trouble = TROUBLES[key[0]]
+        trouble = TROUBLES.get(key[0])
+        if trouble is None:
+            return Message(alarm.text, self.where(alarm).lstrip())
         names, more = alarm.clients[:MOST_NAMES], len(alarm.clients) - MOST_NAMES
         who = ", ".join(names) + (f" and {more} more" if more > 0 else "")
         return Message(alarm.text, f"{trouble.question}\nClients: {who}\n{trouble.advice}{self.where(alarm)}")

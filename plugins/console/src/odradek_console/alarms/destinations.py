@@ -20,10 +20,11 @@ from urllib.parse import unquote, urlsplit
 
 from odradek.plugin import ConfigError
 from odradek_console.alarms.alarms import Message
-from odradek_console.private_file import read_toml, warn_of_readers
+from odradek_console.table_file import read_tables, warn_of_readers
 
 MISSING: Final = "Apprise is not installed: pip install 'odradek-console[alarms]'"
 MOST: Final = 20
+KEYS: Final = ("name", "url")
 LEAST_SECRET: Final = 4
 """Shorter parts of an address are words of the language, too."""
 SPLIT: Final = re.compile(r"[:/@?&=#]+")
@@ -46,15 +47,8 @@ def read_destinations(path: Path) -> list[Destination]:
     Raises:
         ConfigError: The file is not usable, or Apprise is not installed. The message never shows an address.
     """
-    table = read_toml(path)
-    rows = table.get("destination")
-    if table.keys() != {"destination"} or not isinstance(rows, list) or not 0 < len(rows) <= MOST:
-        raise ConfigError(str(path), f"expected 1 to {MOST} tables [[destination]], and nothing else")
     found: dict[str, Destination] = {}
-    for number, row in enumerate(rows, start=1):
-        place = f"{path}: [[destination]] number {number}"
-        if not isinstance(row, dict) or row.keys() != {"name", "url"}:
-            raise ConfigError(place, "expected a table with the keys name, url")
+    for place, row in read_tables(path, "destination", MOST, KEYS, KEYS):
         name, url = row["name"], row["url"]
         if not isinstance(name, str) or not name.isprintable() or not name.strip() or name in found:
             raise ConfigError(f"{place}.name", "expected a printable name of its own")

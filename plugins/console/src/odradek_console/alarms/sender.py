@@ -14,6 +14,7 @@ from odradek.settings import declare
 from odradek_console.alarms.alarms import Alarms, Message
 from odradek_console.alarms.destinations import Destination
 from odradek_console.json_form import JsonRow
+from odradek_console.reading.programs import ProgramRow
 from odradek_console.setting_kinds import COUNT, SECONDS
 from odradek_console.view import View
 
@@ -80,6 +81,7 @@ class AlarmSender:
         destinations: All of them get each message.
         settings: Bounds.
         now_s: A monotonic clock.
+        programs: The gateways and hosts.
     """
 
     def __init__(
@@ -89,12 +91,14 @@ class AlarmSender:
         destinations: Sequence[Destination],
         settings: SenderSettings | None = None,
         now_s: Callable[[], float] = time.monotonic,
+        programs: Callable[[], Sequence[ProgramRow]] = tuple,
     ) -> None:
         self.view = view
         self.alarms = alarms
         self.boxes = [Outbox(each) for each in destinations]
         self.settings = settings or SenderSettings()
         self.now_s = now_s
+        self.programs = programs
         self.counts = AlarmCounts()
         self.look_s = 0.0
         self.stopping = threading.Event()
@@ -131,7 +135,7 @@ class AlarmSender:
         if now_s >= self.look_s and reading.is_caught_up and not reading.problem:
             self.look_s = now_s + LOOK_S
             rows, causes = self.view.rows_and_causes()
-            for message in self.alarms.at(rows, causes, int(now_s * 1000)):
+            for message in self.alarms.at(rows, causes, int(now_s * 1000), self.programs()):
                 self.put(message, now_s)
         for box in self.boxes:
             if box.waiting and now_s >= box.next_s:

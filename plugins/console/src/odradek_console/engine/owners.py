@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from odradek.plugin import ConfigError
+from odradek_console.table_file import read_tables
 
 FIELDS: Final = ("principal", "client_id", "group_id")
-EXPECTED: Final = f"expected tables [[owner]] with team and one of {', '.join(FIELDS)}"
+MOST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,12 @@ def read_owners(path: Path | None) -> Owners:
     """
     if path is None:
         return Owners()
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(str(path), f"cannot be read: {error}") from None
-    rows = tables.get("owner")
-    if not isinstance(rows, list) or set(tables) != {"owner"}:
-        raise ConfigError(str(path), EXPECTED)
-    return Owners(tuple(owner(row, f"{path}: owner {number}") for number, row in enumerate(rows, 1)))
+    return Owners(tuple(owner(*each) for each in read_tables(path, "owner", MOST, ("team", *FIELDS))))
 
 
-def owner(row: object, name: str) -> Owner:
+def owner(place: str, row: dict[str, Any]) -> Owner:
     """Read one table."""
-    if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
-        raise ConfigError(name, f"{EXPECTED}, found {row!r}")
     patterns = tuple((field, row[field]) for field in FIELDS if field in row)
-    if "team" not in row or not patterns or set(row) - {"team", *FIELDS}:
-        raise ConfigError(name, f"{EXPECTED}, found the keys {', '.join(row) or 'none'}")
+    if "team" not in row or not patterns or not all(isinstance(each, str) and each for each in row.values()):
+        raise ConfigError(place, f"expected texts for team and one of {', '.join(FIELDS)}, found {row!r}")
     return Owner(row["team"], patterns)

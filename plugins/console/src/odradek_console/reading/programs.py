@@ -1,18 +1,24 @@
-"""Gateways and hosts by their own metrics: whether they are up, and how their destinations do."""
+"""Gateways and hosts by their own metrics: whether they are up, what they hold, how their destinations do."""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from odradek.endpoints import read_small_file
 from odradek.endpoints.http_exchange import NoAnswer, exchange
+from odradek.endpoints.tls_context import default_context
 from odradek_console.json_form import JsonRow
 
 log = logging.getLogger(__name__)
@@ -23,32 +29,89 @@ MOST_BYTES: Final = 32 << 20
 LOST_S: Final = 30.0
 """A destination that accepts nothing for so long, while pushes wait for it, is lost."""
 STOP_S: Final = 1.0
-QUEUED, DELIVERED = "odradek_forwarder_queued", "odradek_forwarder_delivered"
-UP, CONNECTIONS, GATEWAY = "odradek_up", "odradek_connections", "odradek_gateway_"
-Values = dict[str, dict[str, float]]
-"""By name without unit and suffix, and plugin; values of other labels are added."""
+AT_ONCE: Final = 8
+"""Programs that are asked at the same time: one that does not answer holds up no other."""
+NOT_ASKED: Final = "not asked yet"
+MOST_WORKERS: Final = 64
+STEPS: Final = ("full", "no-observation", "no-telemetry", "rewrite-only")
+"""Of the kill switch of a gateway."""
+FORWARDER, GATEWAY = "odradek_forwarder_", "odradek_gateway_"
+GIVEN_UP: Final = (f"{FORWARDER}dropped_total", f"{FORWARDER}rejected_total")
+WANTED: Final = (
+    *("odradek_up", "odradek_connections", "odradek_connections_limit", "target_info"),
+    *("odradek_queued_bytes", "odradek_queued_limit_bytes"),
+    *("process_uptime_seconds", "process_memory_usage_bytes"),
+    *(f"{GATEWAY}{each}" for each in ("ready", "switch", "workers")),
+    *(f"{FORWARDER}{each}" for each in ("queued", "failing_seconds")),
+    f"{FORWARDER}delivered_total",
+    *GIVEN_UP,
+)
+Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
+"""Labels and values, by the names of Prometheus."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRow(JsonRow):
-    """A program, with one of its destinations; a program without any has one row."""
+    """A gateway or a host. What it has not told is None or empty."""
 
     program: str
-    """Its URL."""
+    """The URL of its metrics; empty for a gateway that only its clients name."""
+    name: str
+    """``gateway.name``, else the name of its machine; its address until it has answered."""
     kind: str
-    """``gateway`` or ``host``; empty if it has never answered."""
+    """``gateway``, ``host``, or ``forwarder``: ``odradek forward``."""
     state: str
-    """``up``, or why it does not answer."""
-    connections: float | None
+    """``up``, or what is wrong."""
+    version: str = ""
+    uptime_s: float | None = None
+    memory_bytes: float | None = None
+    """Of all its processes."""
+    connections: float | None = None
+    connections_limit: float | None = None
+    held: float | None = None
+    """The used share of the memory for requests, answers or pairs, whichever is fullest."""
+    switch: str = ""
+    """The step of a gateway's kill switch, ``full`` for none."""
+    lost: tuple[str, ...] = ()
+    """Its destinations that are lost."""
+    waiting: float | None = None
+    """Pushes for all destinations."""
+    gateways: tuple[str, ...] = ()
+    """How its clients name it, a name for each worker; empty for a host."""
+    clients: int | None = None
+    """Live ones behind a gateway."""
+
+    @property
+    def problem(self) -> str:
+        """What a person should see to; empty if there is nothing."""
+        who = f"{self.kind} {self.name}".lstrip()
+        if self.program and self.state not in ("up", NOT_ASKED):
+            return f"{who}: {self.state}"
+        return f"{who} has lost {', '.join(self.lost)}" if self.lost else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationRow(JsonRow):
+    """A destination of a program."""
+
+    program: str
+    """The URL of its metrics."""
+    name: str
     destination: str
-    """Empty without one."""
-    waiting: float | None
-    delivered: float | None
-    """Pushes since the start of the program."""
     health: str
-    """``well``, or ``lost`` if pushes wait and none is accepted."""
+    """``well``, or ``lost`` if it fails, or takes nothing while pushes wait."""
     still_s: float | None
-    """For how long nothing was accepted; None if that is well."""
+    """For how long; None if it is well."""
+    error: str
+    """The last one while it fails."""
+    waiting: float
+    per_s: float | None
+    """Pushes that it takes now."""
+    done_s: float | None
+    """The time until none waits, as it goes now; None if they do not get fewer."""
+    delivered: float
+    """Pushes since the start of the program."""
+    given_up: float
 
 
 @dataclass(slots=True)
@@ -56,18 +119,27 @@ class Program:
     """What one program has told last."""
 
     url: str
-    values: Values | None = None
-    problem: str = "not asked yet"
-    moved_s: dict[str, float] | None = None
+    samples: Samples = field(default_factory=dict)
+    problem: str = NOT_ASKED
+    asked_s: float = 0.0
+    destinations: dict[str, DestinationRow] = field(default_factory=dict)
+    moved_s: dict[str, float] = field(default_factory=dict)
     """When `delivered` of a destination has moved, or nothing waited for it."""
 
-    def ask(self, now_s: float) -> None:
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What the program says of itself."""
+        return next((labels for labels, _ in self.samples.get("target_info", ())), {})
+
+    @property
+    def name(self) -> str:
+        """Its name, or its address."""
+        return self.about.get("service_instance_id") or self.url.partition("://")[2]
+
+    def ask(self, page: Callable[[str], str], now_s: float) -> None:
         """Read its metrics."""
         try:
-            answer = exchange(f"{self.url}/metrics", timeout_s=TIMEOUT_S, max_bytes=MOST_BYTES)
-            if not answer.is_success:
-                raise NoAnswer(f"it answers {answer.status}")
-            found = values_of(answer.body.decode())
+            found = samples_of(page(f"{self.url}/metrics"))
         except (OSError, ValueError) as error:
             self.problem = str(error) or type(error).__name__
             return
@@ -77,52 +149,96 @@ class Program:
                 log.exception("the page of a program cannot be read", extra={"program": self.url})
             self.problem = problem
             return
-        before = self.values or {}
-        moved_s = self.moved_s or {}
-        for name, waiting in found.get(QUEUED, {}).items():
-            delivered = found.get(DELIVERED, {}).get(name, 0.0)
-            if not waiting or delivered != before.get(DELIVERED, {}).get(name) or name not in moved_s:
-                moved_s[name] = now_s
-        self.values, self.moved_s, self.problem = found, moved_s, ""
+        before_s, self.samples, self.asked_s, self.problem = self.asked_s, found, now_s, ""
+        names = sorted({labels.get("plugin", "") for labels, _ in found.get(f"{FORWARDER}queued", ())})
+        self.destinations = {name: self.destination(name, now_s - before_s) for name in names}
 
-    def rows(self, now_s: float) -> Iterator[ProgramRow]:
-        """One for each destination."""
-        values = self.values or {}
-        kind = "gateway" if any(each.startswith(GATEWAY) for each in values) else "host"
-        connections = values.get(CONNECTIONS)
-        for name in sorted(values.get(QUEUED, {})) or [""]:
-            still_s = now_s - (self.moved_s or {}).get(name, now_s)
-            is_lost = still_s >= LOST_S
-            yield ProgramRow(
-                program=self.url,
-                kind=kind if self.values is not None else "",
-                state=self.problem or "up",
-                connections=sum(connections.values()) if connections else None,
-                destination=name,
-                waiting=values.get(QUEUED, {}).get(name),
-                delivered=values.get(DELIVERED, {}).get(name),
-                health="" if not name else "lost" if is_lost else "well",
-                still_s=still_s if is_lost else None,
-            )
+    def destination(self, name: str, seconds: float) -> DestinationRow:
+        """A destination as it is now, some seconds after the last look."""
+        found, before = self.samples, self.destinations.get(name)
+        waiting = total(found, f"{FORWARDER}queued", name) or 0.0
+        delivered = total(found, f"{FORWARDER}delivered_total", name) or 0.0
+        if before is None or not waiting or delivered != before.delivered:
+            self.moved_s[name] = self.asked_s
+        failing = [
+            each for each in found.get(f"{FORWARDER}failing_seconds", ()) if each[0].get("plugin", "") == name
+        ]
+        labels, still_s = max(failing, key=lambda each: each[1], default=({}, 0.0))
+        # The program knows better than its observer for how long.
+        still_s = still_s or self.asked_s - self.moved_s[name]
+        is_lost = still_s >= LOST_S
+        taken = fewer = 0.0
+        if before is not None and seconds > 0:
+            taken = (delivered - before.delivered) / seconds
+            fewer = (before.waiting - waiting) / seconds
+        return DestinationRow(
+            program=self.url,
+            name=self.name,
+            destination=name,
+            health="lost" if is_lost else "well",
+            still_s=still_s if is_lost else None,
+            error=labels.get("error", ""),
+            waiting=waiting,
+            per_s=taken if before is not None and taken >= 0 else None,
+            done_s=waiting / fewer if fewer > 0 else None,
+            delivered=delivered,
+            given_up=sum(total(found, each, name) or 0.0 for each in GIVEN_UP),
+        )
+
+    def row(self) -> ProgramRow:
+        """The program."""
+        found, name = self.samples, self.name
+        is_gateway = any(each.startswith(GATEWAY) for each in found)
+        step = max((int(value) for _, value in found.get(f"{GATEWAY}switch", ())), default=0)
+        unready = is_gateway and not total(found, f"{GATEWAY}ready")
+        workers = min(int(total(found, f"{GATEWAY}workers") or 1), MOST_WORKERS)
+        connections = total(found, "odradek_connections")
+        kind = "gateway" if is_gateway else "host" if connections is not None else "forwarder"
+        return ProgramRow(
+            program=self.url,
+            name=name,
+            kind=kind if found else "",
+            state=self.problem or ("no broker answers it" if unready else "up"),
+            version=self.about.get("service_version", ""),
+            uptime_s=max((value for _, value in found.get("process_uptime_seconds", ())), default=None),
+            memory_bytes=total(found, "process_memory_usage_bytes"),
+            connections=connections,
+            connections_limit=total(found, "odradek_connections_limit"),
+            held=fullest(found),
+            switch=STEPS[max(0, min(step, len(STEPS) - 1))] if is_gateway else "",
+            lost=tuple(each for each, it in self.destinations.items() if it.health == "lost"),
+            waiting=sum(each.waiting for each in self.destinations.values()) if self.destinations else None,
+            gateways=(name, *(f"{name}-{each}" for each in range(1, workers))) if is_gateway else (),
+        )
 
 
-def values_of(text: str) -> Values:
-    """The metrics of a page, without units.
+def total(found: Samples, name: str, plugin: str = "") -> float | None:
+    """The sum of a metric over its labels, or over those of a plugin; None without values."""
+    values = [value for labels, value in found.get(name, ()) if not plugin or labels.get("plugin") == plugin]
+    return sum(values) if values else None
+
+
+def fullest(found: Samples) -> float | None:
+    """The largest used share of a memory that has a limit."""
+    used, limits = (
+        {(labels.get("of"), labels.get("gateway_worker")): value for labels, value in found.get(name, ())}
+        for name in ("odradek_queued_bytes", "odradek_queued_limit_bytes")
+    )
+    return max((value / limits[each] for each, value in used.items() if limits.get(each)), default=None)
+
+
+def samples_of(text: str) -> Samples:
+    """The metrics of a page that are looked at.
 
     Raises:
-        ValueError: It is no page of metrics.
+        ValueError: It is no page of metrics of a gateway or a host.
     """
-    found: Values = defaultdict(dict)
-    wanted = (QUEUED, DELIVERED, UP, CONNECTIONS)
+    found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            name = sample.name.removesuffix("_total")
-            known = next((each for each in wanted if name == each), "")
-            if known or name.startswith(GATEWAY):
-                plugin = sample.labels.get("plugin", "")
-                by_plugin = found[known or GATEWAY]
-                by_plugin[plugin] = by_plugin.get(plugin, 0.0) + sample.value
-    if UP not in found:
+            if sample.name in WANTED and math.isfinite(sample.value):
+                found[sample.name].append((sample.labels, sample.value))
+    if "odradek_up" not in found:
         raise ValueError("its page has no metrics of a gateway or a host")
     return found
 
@@ -133,10 +249,23 @@ class Programs:
     Args:
         urls: Their ``metrics.listener``.
         now_s: A monotonic clock.
+        token: The file of their ``metrics.listener.token``, which is read each time.
+        ca: PEM file of the authorities of their certificates; None: those of the system.
+
+    Raises:
+        OSError: The file of the authorities is not usable.
     """
 
-    def __init__(self, urls: Sequence[str], now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        now_s: Callable[[], float] = time.monotonic,
+        token: Path | None = None,
+        ca: Path | None = None,
+    ) -> None:
         self.programs = [Program(each.removesuffix("/metrics")) for each in urls]
+        self.token = token
+        self.tls = None if ca is None else default_context(cafile=ca)
         self.now_s = now_s
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self.run, name="programs", daemon=True)
@@ -160,10 +289,30 @@ class Programs:
 
     def ask(self) -> None:
         """Ask each program."""
-        for each in self.programs:
-            if not self.stopping.is_set():
-                each.ask(self.now_s())
+        with ThreadPoolExecutor(AT_ONCE, "program") as threads:
+            for each in self.programs:
+                threads.submit(each.ask, self.page, self.now_s())
+
+    def page(self, url: str) -> str:
+        """A page of a program.
+
+        Raises:
+            OSError: There is no answer, or the file of the token cannot be read.
+            ValueError: It is no text.
+        """
+        token = "" if self.token is None else read_small_file(self.token).decode("ascii").strip()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        answer = exchange(url, timeout_s=TIMEOUT_S, max_bytes=MOST_BYTES, headers=headers, tls=self.tls)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            raise NoAnswer("it refuses the token" if token else "it needs a token: --program-token-file")
+        if not answer.is_success:
+            raise NoAnswer(f"it answers {answer.status}")
+        return answer.body.decode()
 
     def rows(self) -> list[ProgramRow]:
         """All of them, in the order that they were named."""
-        return [row for each in self.programs for row in each.rows(self.now_s())]
+        return [each.row() for each in self.programs]
+
+    def destinations(self) -> list[DestinationRow]:
+        """The destinations of all."""
+        return [row for each in self.programs for row in each.destinations.values()]

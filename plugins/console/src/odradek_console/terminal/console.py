@@ -66,8 +66,8 @@ def console(until_stdin_ends: bool, **options: Any) -> None:
     view = View(connect, read)
     older = OlderPoints(settings.tables) if settings.tables.path else None
     behind = make_console(view, connect, servers, access, older)
-    behind.alarms, behind.grafana = alarm_sender(settings, view), settings.grafana_url
-    behind.programs = Programs(settings.programs)
+    behind.programs, behind.grafana = programs(settings), settings.grafana_url
+    behind.alarms = alarm_sender(settings, view, behind.programs)
     serve(behind, server, until_stdin_ends=until_stdin_ends)
 
 
@@ -90,7 +90,7 @@ def server_settings(settings: ConsoleSettings) -> ServerSettings:
     return replace(settings.server, tls=tls, proxies=settings.users.proxies)
 
 
-def alarm_sender(settings: ConsoleSettings, view: View) -> AlarmSender | None:
+def alarm_sender(settings: ConsoleSettings, view: View, programs: Programs) -> AlarmSender | None:
     """What sends alarms; None without destinations.
 
     Raises:
@@ -98,8 +98,20 @@ def alarm_sender(settings: ConsoleSettings, view: View) -> AlarmSender | None:
     """
     if settings.alarms is None:
         return None
-    destinations = read_destinations(settings.alarms)
-    return AlarmSender(view, Alarms(settings.public_url), destinations, settings.sender)
+    alarms, destinations = Alarms(settings.public_url), read_destinations(settings.alarms)
+    return AlarmSender(view, alarms, destinations, settings.sender, programs=programs.rows)
+
+
+def programs(settings: ConsoleSettings) -> Programs:
+    """The gateways and hosts.
+
+    Raises:
+        click.UsageError: The file of the authorities is not usable.
+    """
+    try:
+        return Programs(settings.programs, token=settings.program_token_file, ca=settings.program_ca)
+    except OSError as error:
+        raise click.UsageError(f"--program-ca: {error}") from None
 
 
 def serve(behind: Console, settings: ServerSettings, *, until_stdin_ends: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from odradek_console.web.oidc import Provider
 
 CSRF_FIELD: Final = "csrf"
+SESSION_COOKIE: Final = "odradek"
 CSRF_HEADER: Final = "X-CSRF-Token"
 LIVE_HEADER: Final = "X-Live"
 """Sent by a page that refreshes itself: no person has asked, and the session goes on idling."""
@@ -106,7 +107,7 @@ class Access:
             self.hosts |= LOOPBACK_NAMES | {address.host.lower()}
 
     def figures(self) -> dict[str, int]:
-        """The counts on the page of the host."""
+        """The counts on the page of settings."""
         begun = len(self.oidc.begun.sessions) if self.oidc is not None else 0
         now = {
             "streams": self.streams.count,
@@ -116,20 +117,14 @@ class Access:
         refused = {"refused_streams": self.streams.refusals, "evicted_sessions": self.sessions.evicted}
         return now | refused | self.counts.to_json()
 
-    def peer(self, connection: HTTPConnection) -> str:
-        """The address at the other end: a client or a proxy."""
-        return connection.client.host if connection.client is not None else ""
-
     def address(self, connection: HTTPConnection) -> str:
         """The address of the client."""
-        return self.settings.proxies.client_address(self.peer(connection), connection.headers)
+        return self.settings.proxies.client_address(connection)
 
     def is_secure(self, connection: HTTPConnection) -> bool:
         """Whether the browser's connection has TLS, here or at a trusted proxy."""
-        forwarded = self.settings.proxies.forwarded(
-            self.peer(connection), connection.headers, "x-forwarded-proto"
-        )
-        return connection.scope["scheme"] == "https" or forwarded.lower() == "https"
+        forwarded = self.settings.proxies.forwarded(connection, "x-forwarded-proto")
+        return "https" in (connection.scope["scheme"], forwarded.lower())
 
     def check_host(self, connection: HTTPConnection) -> None:
         """Refuse names that are not the console's: another site may let its name point here (DNS rebinding).
@@ -166,7 +161,7 @@ class Access:
             token = self.login(authorization[len(BEARER) :].strip(), address, "api.login")
             return Caller(user=User(token.name, token.role, address), form_key=None)
         try:
-            named = self.settings.proxies.login(self.peer(connection), connection.headers)
+            named = self.settings.proxies.login(connection)
         except ValueError as error:
             raise Refused(403, str(error)) from None
         if named is not None:
@@ -192,7 +187,9 @@ class Access:
         session = self.session(connection)
         if session is None:
             return None
-        login = self.current(session.held)
+        login: Login | None = session.held
+        if isinstance(login, Token):
+            login = self.tokens.current(login) if self.tokens is not None else None
         if login is None:
             self.sessions.close(session.id)
             return None
@@ -200,12 +197,6 @@ class Access:
             self.sessions.touch(session)
         user = User(login.name, login.role, address)
         return Caller(user=user, form_key=f"session:{session.id}", session=session)
-
-    def current(self, login: Login) -> Login | None:
-        """A login as it is now; None if its token is no longer in the file."""
-        if isinstance(login, Token):
-            return self.tokens.current(login) if self.tokens is not None else None
-        return login
 
     def session(self, connection: HTTPConnection) -> Session[Login] | None:
         """The session that a cookie names; None if there is none."""
@@ -238,7 +229,7 @@ class Access:
         except Refused:
             return False
 
-    def cookie(self, connection: HTTPConnection, what: str = "odradek") -> str:
+    def cookie(self, connection: HTTPConnection, what: str = SESSION_COOKIE) -> str:
         """The name of a cookie. Cookies of one machine are not told apart by ports, hence the port."""
         found = HOST.fullmatch(connection.headers.get("host", "").lower())
         suffix = f"-{found['port']}" if found is not None and found["port"] else ""
@@ -266,14 +257,6 @@ class Access:
         self.counts.refused_logins += 1
         self.audit.refused(User(name, Role.VIEWER, address), act, "console", reason)
         return Refused(401, reason, {"WWW-Authenticate": "Bearer"})
-
-    def check_rate(self, connection: HTTPConnection, caller: Caller | None) -> None:
-        """Count a request of a user, or of an address without one.
-
-        Raises:
-            Refused: 429.
-        """
-        self.limit(f"user:{caller.user.name}" if caller is not None else holder_of(self.address(connection)))
 
     def limit(self, key: str) -> None:
         """Count a request.
@@ -316,7 +299,7 @@ class Access:
 
     def forwarded_host(self, connection: HTTPConnection) -> str:
         """The name of the console that a proxy has passed on; empty without one."""
-        return self.settings.proxies.forwarded(self.peer(connection), connection.headers, "x-forwarded-host")
+        return self.settings.proxies.forwarded(connection, "x-forwarded-host")
 
     def origin(self, connection: HTTPConnection) -> str:
         """The console as its browser knows it, such as ``https://console.example``.
@@ -337,7 +320,7 @@ class Access:
         own = {without_port(each.lower(), scheme) for each in (connection.headers.get("host", ""), forwarded)}
         return without_port(place, scheme) in own - {""}
 
-    def check_form(self, caller: Caller, headers: Headers, form: dict[str, str]) -> None:
+    def check_form(self, caller: Caller, headers: Headers, form: Mapping[str, str]) -> None:
         """Refuse a form that does not come from a page of this user.
 
         Raises:

@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl, quote
 
 from markupsafe import Markup
 from starlette.datastructures import ImmutableMultiDict
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from odradek.endpoints import holder_of
 from odradek_console.web.access import EVENTS, Access, Caller
 from odradek_console.web.refusals import Refused
 from odradek_console.web.turns import in_pieces
@@ -61,9 +62,9 @@ class Guard:
             return
         request = Request(scope, receive)
         try:
-            body = await self.admit(request)
+            await self.admit(request)
             async with self.turn(request):
-                await self.app(scope, receive if body is None else replayed(body, receive), in_pieces(send))
+                await self.app(scope, receive, in_pieces(send))
         except Refused as refused:
             await answer(request, refused)(scope, receive, send)
 
@@ -74,15 +75,15 @@ class Guard:
             return nullcontext()
         return self.access.turn(caller.user)
 
-    async def admit(self, request: Request) -> bytes | None:
-        """Let a request in; return the body if it was read.
+    async def admit(self, request: Request) -> None:
+        """Let a request in.
 
         Raises:
             Refused: The request is refused.
         """
         access, path = self.access, request.scope["path"]
         if path == HEALTH:
-            return None
+            return
         access.check_host(request)
         caller = access.caller(request)
         self.check_rate(request, caller)
@@ -93,27 +94,26 @@ class Guard:
         if caller is not None:
             request.state.user = caller.user
         if request.method in SAFE_METHODS:
-            return None
+            return
         if caller is None or caller.form_key is not None:
             access.check_origin(request)
         if caller is not None:
             self.check_role(request, caller)
         most = access.settings.max_body_bytes
         body = await self.body(request, most if caller is not None else min(most, LOGIN_BYTES))
-        form = read_form(request, body)
-        request.state.form = form
+        request.state.form = form = read_form(request, body)
         if caller is not None and path != LOGIN:
-            access.check_form(caller, request.headers, dict(form))
-        return body
+            access.check_form(caller, request.headers, form)
 
     def check_rate(self, request: Request, caller: Caller | None) -> None:
-        """Count a request. A login is counted when it is known whose it is.
+        """Count a request of a user, or of an address without one. A login counts when its user is known.
 
         Raises:
             Refused: 429.
         """
         if caller is not None or (request.method, request.scope["path"]) != ("POST", LOGIN):
-            self.access.check_rate(request, caller)
+            address = holder_of(self.access.address(request))
+            self.access.limit(f"user:{caller.user.name}" if caller is not None else address)
 
     def not_logged_in(self, request: Request) -> Refused:
         """The answer to a request without a login: the login page for a person, a status for a program."""
@@ -156,21 +156,19 @@ class Guard:
             if not length.isdecimal() or int(length) > most:
                 raise too_large(most)
             async with asyncio.timeout(self.access.settings.body_timeout_s):
-                while True:
-                    message = await request.receive()
-                    if message["type"] == "http.disconnect":
-                        raise Refused(400, "the request was cut off")
-                    found += message.get("body", b"")
+                async for piece in request.stream():
+                    found += piece
                     if len(found) > most:
                         raise too_large(most)
-                    if not message.get("more_body", False):
-                        return bytes(found)
+            return bytes(found)
         except TimeoutError:
-            self.access.counts.refused_bodies += 1
-            raise Refused(408, "the request took too long", {"Connection": "close"}) from None
-        except Refused:
-            self.access.counts.refused_bodies += 1
-            raise
+            problem = Refused(408, "the request took too long", {"Connection": "close"})
+        except ClientDisconnect:
+            problem = Refused(400, "the request was cut off")
+        except Refused as refused:
+            problem = refused
+        self.access.counts.refused_bodies += 1
+        raise problem
 
 
 def own_path(text: str) -> str:
@@ -203,16 +201,6 @@ def read_form(request: Request, body: bytes) -> Form:
     except ValueError:
         raise Refused(400, f"expected a form of at most {MOST_FIELDS} fields in UTF-8") from None
     return Form(pairs)
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Give out a body that was read, and then what comes after it: that the peer has left."""
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
 
 
 def again(path: str) -> Response:

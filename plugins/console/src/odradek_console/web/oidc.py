@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -33,7 +32,7 @@ from odradek.endpoints.tls_context import default_context
 from odradek.plugin import ConfigError
 from odradek_console.web.oidc_settings import LONGEST, OidcSettings, is_safe_address
 from odradek_console.web.refusals import LoginRefused, ProviderFailed
-from odradek_console.web.sessions import Sessions
+from odradek_console.web.sessions import Begun, Sessions
 from odradek_console.web.turns import NoTurn, Turns
 from odradek_console.web.users import LOCAL, Login, is_name
 
@@ -56,26 +55,10 @@ RENEW_S: Final = 3_600.0
 """The provider's documents are asked for again after this time; for an unknown key at once."""
 SKEW_S: Final = 30
 """The clocks of the console and the provider may differ by so much."""
-SECRET_BYTES: Final = 32
 BEGUN_S: Final = 600.0
 """Time of a user at the provider."""
 THREADS: Final = 8
 THREADS_PER_ADDRESS: Final = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """A login that was begun in a browser, until the provider leads the browser back."""
-
-    state: str
-    nonce: str
-    verifier: str
-    """The secret of PKCE."""
-    redirect_uri: str
-    after: str
-    """The page to go to."""
-    session: str
-    """The id of the browser's session before the login; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,40 +116,28 @@ class Provider:
         except NoTurn:
             raise ProviderFailed("other logins from this address wait for it") from None
 
-    def begin(self, redirect_uri: str, after: str, session: str, deadline_s: float) -> tuple[str, Begun]:
-        """The address where a user logs in, and what must be remembered of it.
+    def begin(self, begun: Begun, deadline_s: float) -> str:
+        """The address where a user logs in.
 
         Args:
-            redirect_uri: Where the provider leads the browser back to.
-            after: The page to go to then.
-            session: The id of the browser's session; empty without one.
+            begun: The login.
             deadline_s: The end of all questions to the provider.
 
         Raises:
             ProviderFailed: The provider cannot be reached.
         """
-        place = self.documents(deadline_s).metadata["authorization_endpoint"]
-        state, nonce, verifier = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
         url = prepare_grant_uri(
-            place,
+            self.documents(deadline_s).metadata["authorization_endpoint"],
             self.settings.client_id,
             "code",
-            redirect_uri=redirect_uri,
+            redirect_uri=begun.redirect_uri,
             scope=list(dict.fromkeys((*SCOPES, *self.settings.scopes))),
-            state=state,
-            nonce=nonce,
-            code_challenge=create_s256_code_challenge(verifier),
+            state=begun.state,
+            nonce=begun.nonce,
+            code_challenge=create_s256_code_challenge(begun.verifier),
             code_challenge_method="S256",
         )
-        begun = Begun(
-            state=state,
-            nonce=nonce,
-            verifier=verifier,
-            redirect_uri=redirect_uri,
-            after=after,
-            session=session,
-        )
-        return str(url), begun
+        return str(url)
 
     def finish(self, begun: Begun, code: str, deadline_s: float) -> tuple[Login, str]:
         """The user whom the provider has let in, and the user's id there.
@@ -199,7 +170,7 @@ class Provider:
         return Login(name, role), claims["sub"]
 
     def documents(self, deadline_s: float, other_than: Documents | None = None) -> Documents:
-        """The documents of the provider. They are fetched once for all that wait.
+        """The documents of the provider. They are fetched once for all that wait; each has its own deadline.
 
         Args:
             deadline_s: The end of all questions to the provider.
@@ -208,15 +179,11 @@ class Provider:
         Raises:
             ProviderFailed: They cannot be fetched.
         """
-        if not self.fetching.acquire(timeout=max(0.0, deadline_s - self.now_s())):
-            raise ProviderFailed("no answer in time")
-        try:
+        with self.fetching:
             found = self.found
             if found is None or found is other_than or self.now_s() - found.fetched_s > RENEW_S:
                 found = self.found = self.fetch(deadline_s)
             return found
-        finally:
-            self.fetching.release()
 
     def fetch(self, deadline_s: float) -> Documents:
         """Fetch the documents.

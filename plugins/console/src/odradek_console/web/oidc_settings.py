@@ -13,8 +13,8 @@ from odradek.endpoints import read_small_file
 from odradek.endpoints.tls_context import default_context
 from odradek.plugin import ConfigError
 from odradek.settings import FILE, TEXT, Items, declare
-from odradek_console.private_file import warn_of_readers
 from odradek_console.setting_kinds import SECONDS
+from odradek_console.table_file import warn_of_readers
 from odradek_console.web.proxies import is_loopback
 from odradek_console.web.users import Role
 

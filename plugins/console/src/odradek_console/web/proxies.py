@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from odradek_console.web.users import LOCAL, Role, is_name
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
+    from starlette.requests import HTTPConnection
 
 USER_HEADER: Final = "X-Forwarded-User"
 
@@ -46,23 +46,21 @@ class Proxies:
         found = parsed_ip(address)
         return found is not None and any(found in network for network in self.networks)
 
-    def client_address(self, peer: str, headers: Headers) -> str:
+    def client_address(self, connection: HTTPConnection) -> str:
         """The address of the client: the last one of ``X-Forwarded-For`` that is not of a proxy."""
-        found = peer
-        chain = [each.strip() for value in headers.getlist("x-forwarded-for") for each in value.split(",")]
+        found, chain = peer_of(connection), listed(connection.headers, "x-forwarded-for")
         while self.is_trusted(found) and chain and parsed_ip(chain[-1]) is not None:
             found = chain.pop()
-        return shown_ip(found)
+        return str(parsed_ip(found) or found)
 
-    def login(self, peer: str, headers: Headers) -> tuple[str, Role] | None:
+    def login(self, connection: HTTPConnection) -> tuple[str, Role] | None:
         """The user that a proxy names, with the role; None if no proxy names one.
 
         Raises:
             BadProxy: The headers are ambiguous, or give no role.
         """
-        if not self.is_trusted(peer):
-            return None
-        names = headers.getlist(self.user_header)
+        headers = connection.headers
+        names = headers.getlist(self.user_header) if self.is_trusted(peer_of(connection)) else []
         if not names:
             return None
         if len(names) > 1 or not is_name(names[0]) or names[0] == LOCAL:
@@ -73,22 +71,26 @@ class Proxies:
         """The role of a user: the greatest that the header names."""
         if not self.role_header:
             return Role.VIEWER
-        given = {each.strip() for value in headers.getlist(self.role_header) for each in value.split(",")}
+        given = listed(headers, self.role_header)
         for role in (Role.OPERATOR, Role.VIEWER):
             if role in given:
                 return role
         raise BadProxy(f"{self.role_header} gives {name} none of the roles {', '.join(Role)}")
 
-    def forwarded(self, peer: str, headers: Headers, name: str) -> str:
+    def forwarded(self, connection: HTTPConnection, name: str) -> str:
         """The value of a header that only a proxy may send; empty if there is none, or more than one."""
-        values: Sequence[str] = headers.getlist(name) if self.is_trusted(peer) else ()
-        return values[0].strip() if len(values) == 1 else ""
+        values = connection.headers.getlist(name)
+        return values[0].strip() if len(values) == 1 and self.is_trusted(peer_of(connection)) else ""
 
 
-def shown_ip(text: str) -> str:
-    """An address as text."""
-    found = parsed_ip(text)
-    return text if found is None else str(found)
+def peer_of(connection: HTTPConnection) -> str:
+    """The address at the other end: a client or a proxy."""
+    return connection.client.host if connection.client is not None else ""
+
+
+def listed(headers: Headers, name: str) -> list[str]:
+    """The parts of a header that is a list."""
+    return [each.strip() for value in headers.getlist(name) for each in value.split(",")]
 
 
 def is_loopback(host: str) -> bool:

@@ -31,20 +31,15 @@ class RateLimit:
         self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """The content of a bucket, and the time for which it holds."""
 
-    def wait_s(self, key: str) -> float:
-        """Seconds until there is something for a key; 0 if there is now."""
-        left, at_s = self.buckets.get(key, (self.burst, 0.0))
-        left += (self.now_s() - at_s) * self.per_s
-        return (1 - left) / self.per_s if left < ENOUGH else 0.0
-
     def take(self, key: str) -> float:
         """Take one out if there is one; otherwise return the seconds until there is."""
-        wait_s = self.wait_s(key)
-        if wait_s > 0:
-            return wait_s
         now_s = self.now_s()
-        left, at_s = self.buckets.pop(key, (self.burst, now_s))
-        self.buckets[key] = min(self.burst, left + (now_s - at_s) * self.per_s) - 1, now_s
+        left, at_s = self.buckets.get(key, (self.burst, now_s))
+        left = min(self.burst, left + (now_s - at_s) * self.per_s)
+        if left < ENOUGH:
+            return (1 - left) / self.per_s
+        self.buckets[key] = left - 1, now_s
+        self.buckets.move_to_end(key)
         if len(self.buckets) > self.most_keys:
             self.buckets.popitem(last=False)
         return 0.0

@@ -27,11 +27,12 @@ NAVIGATION: Final = (
     ("/groups", "Groups"),
     ("/topics", "Topics"),
     ("/nodes", "Nodes"),
+    ("/programs", "Gateways"),
     ("/subscriptions", "Subscriptions"),
     ("/quotas", "Quotas"),
     ("/delivery", "Delivery"),
     ("/upgrades", "Upgrades"),
-    ("/host", "Host"),
+    ("/host", "Settings"),
 )
 QUESTIONS: Final = {each.id: each.question for each in FINDINGS}
 
@@ -119,6 +120,18 @@ def as_csv(table: Table[Row], rows: Iterable[Row], state: State) -> Response:
     """All rows that the state chooses as CSV."""
     headers = {"Content-Disposition": f'attachment; filename="{table.name}.csv"'}
     return Response(table.csv(table.select(rows, state)), media_type="text/csv", headers=headers)
+
+
+def table_page(
+    path: str, template: str, table: Table[Row], rows: Callable[[Console], Iterable[Row]]
+) -> list[Route]:
+    """The routes of a page that shows one table, and of the table as JSON and CSV."""
+
+    def show(request: Request) -> Response:
+        state = table.state(request.query_params.multi_items())
+        return page(request, template, table=picture(table, rows(console_of(request)), state))
+
+    return [Route(path, show, name=table.name), *table_routes(table, rows)]
 
 
 def table_routes(table: Table[Row], rows: Callable[[Console], Iterable[Row]]) -> list[Route]:

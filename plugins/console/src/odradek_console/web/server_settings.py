@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from odradek.endpoints import Address, ListenerTls
 from odradek.settings import declare
+from odradek_console.json_form import JsonRow
 from odradek_console.setting_kinds import COUNT, LISTENER
 from odradek_console.web.proxies import Proxies
 
@@ -47,14 +48,10 @@ class ServerSettings:
 
 
 @dataclass(slots=True)
-class ServerCounts:
+class ServerCounts(JsonRow):
     """Connections that were closed."""
 
     refused_connections: int = 0
     """There were too many, of all or of one address."""
     slow_connections: int = 0
     """The headers of a request did not come in time, or the answer was not read."""
-
-    def to_json(self) -> dict[str, int]:
-        """The counts by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}

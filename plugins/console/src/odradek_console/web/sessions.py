@@ -6,7 +6,7 @@ import hmac
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 Held = TypeVar("Held")
@@ -86,6 +86,26 @@ class Sessions(Generic[Held]):
     def close(self, session_id: str) -> None:
         """End a session; nothing happens if there is none."""
         self.sessions.pop(session_id, None)
+
+
+def secret() -> str:
+    return secrets.token_urlsafe(ID_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A login that was begun in a browser, until the provider leads the browser back."""
+
+    redirect_uri: str
+    """Where the provider leads the browser back to."""
+    after: str
+    """The page to go to then."""
+    session: str
+    """The id of the browser's session before the login; empty without one."""
+    state: str = field(default_factory=secret)
+    nonce: str = field(default_factory=secret)
+    verifier: str = field(default_factory=secret)
+    """The secret of PKCE."""
 
 
 class FormTokens:

@@ -6,9 +6,9 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fnmatch import translate
-from operator import ge, gt, le, lt
+from operator import attrgetter, ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -30,6 +30,7 @@ EMPTY: Final = '""'
 """The pattern of an empty value: an empty field of a form is no filter."""
 WORD: Final = re.compile(r'(?<!\S)([\w-]+):("[^"]*"|\S+)')
 """A filter in a search."""
+NO_VALUE: Final[Callable[[Any], Any]] = attrgetter("")
 LITERAL: Final = "!!"
 """Prefix of a pattern for a text that begins with ``!``."""
 
@@ -38,15 +39,16 @@ class BadQuery(ValueError):
     """A query that a table cannot answer; the text says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
     """A column of a table."""
 
     id: str
     """Its name in URLs and in CSV."""
     heading: str
-    value: Callable[[Row], Value]
-    """The value to filter, sort, group and export by."""
+    _: KW_ONLY
+    value: Callable[[Row], Value] = NO_VALUE
+    """The value to filter, sort, group and export by; by default the attribute of the id."""
     text: Callable[[Row], str] | None = None
     """The text to show; None: the value itself."""
     link: Callable[[Row], str] | None = None
@@ -57,6 +59,10 @@ class Column(Generic[Row]):
     """Whether the page shows it; filters and CSV have all columns."""
     by: Callable[[Row], Any] | None = None
     """The key to sort by; None: the value."""
+
+    def __post_init__(self) -> None:
+        if self.value is NO_VALUE:
+            object.__setattr__(self, "value", attrgetter(self.id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,11 +293,12 @@ class Table(Generic[Row]):
         return found.getvalue()
 
 
-def measure(id: str, heading: str, unit: str, value: Callable[[Row], float | None]) -> Column[Row]:  # noqa: A002
+def measure(
+    name: str, heading: str, unit: str, value: Callable[[Row], float | None] | None = None
+) -> Column[Row]:
     """The column of a number with a unit."""
-    return Column(
-        id=id, heading=heading, value=value, text=lambda row: readable(value(row), unit), number=True
-    )
+    read = value or attrgetter(name)
+    return Column(name, heading, value=read, text=lambda row: readable(read(row), unit), number=True)
 
 
 def whole(control: Mapping[str, str], name: str, default: int, most: int) -> int:

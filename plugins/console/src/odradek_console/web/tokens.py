@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from odradek.endpoints import WatchedFiles
 from odradek.plugin import ConfigError
-from odradek_console.private_file import read_toml, warn_of_readers
+from odradek_console.table_file import read_tables, warn_of_readers
 from odradek_console.web.users import LOCAL, Login, Role, is_name
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,8 @@ LEAST_TOKEN: Final = 20
 """Characters of a token. Shorter ones can be guessed."""
 MOST_TOKENS: Final = 1_000
 DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
-KEYS: Final = frozenset({"name", "role", "sha256", "token"})
+TOKEN: Final = re.compile(rf"[ -~]{{{LEAST_TOKEN},}}")
+KEYS: Final = ("name", "role", "sha256", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +85,25 @@ def read_tokens(path: Path) -> Mapping[bytes, Token]:
     Raises:
         ConfigError: The file is not usable. The message never shows a token.
     """
-    table = read_toml(path)
-    rows = table.get("token")
-    if table.keys() != {"token"} or not isinstance(rows, list) or not 0 < len(rows) <= MOST_TOKENS:
-        raise ConfigError(str(path), f"expected 1 to {MOST_TOKENS} tables [[token]], and nothing else")
     found: dict[bytes, Token] = {}
-    for number, row in enumerate(rows, start=1):
-        token = read_token(f"{path}: [[token]] number {number}", row)
+    is_secret = False
+    for place, row in read_tables(path, "token", MOST_TOKENS, KEYS):
+        token = read_token(place, row)
         if token.digest in found:
-            raise ConfigError(f"{path}: [[token]] number {number}", "expected a token of its own")
+            raise ConfigError(place, "expected a token of its own")
         found[token.digest] = token
-    if any("token" in row for row in rows):
+        is_secret |= "token" in row
+    if is_secret:
         warn_of_readers(path, "tokens", "use sha256, or chmod 600")
     return found
 
 
-def read_token(place: str, row: object) -> Token:
+def read_token(place: str, row: Mapping[str, Any]) -> Token:
     """A token from its table.
 
     Raises:
-        ConfigError: A key is missing, unknown or wrong.
+        ConfigError: A key is missing or wrong.
     """
-    if not isinstance(row, dict) or row.keys() - KEYS:
-        raise ConfigError(place, f"expected a table with the keys {', '.join(sorted(KEYS))}")
     name, role = row.get("name"), row.get("role")
     if not isinstance(name, str) or not is_name(name) or name == LOCAL:
         raise ConfigError(f"{place}.name", f"expected a printable name other than {LOCAL}")
@@ -128,11 +125,6 @@ def digest_of(place: str, row: Mapping[str, Any]) -> bytes:
         if not isinstance(sha256, str) or not DIGEST.fullmatch(sha256):
             raise ConfigError(f"{place}.sha256", "expected 64 hexadecimal digits")
         return bytes.fromhex(sha256)
-    if (
-        not isinstance(token, str)
-        or len(token) < LEAST_TOKEN
-        or not token.isascii()
-        or not token.isprintable()
-    ):
+    if not isinstance(token, str) or not TOKEN.fullmatch(token):
         raise ConfigError(f"{place}.token", f"expected at least {LEAST_TOKEN} printable ASCII characters")
     return hashlib.sha256(token.encode()).digest()

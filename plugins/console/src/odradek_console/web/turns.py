@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
+from weakref import WeakValueDictionary
 
 from starlette.types import Message, Send
 
@@ -17,15 +17,6 @@ PIECE_BYTES: Final = 64 << 10
 
 class NoTurn(Exception):
     """A request has waited in vain."""
-
-
-@dataclass(slots=True)
-class Line:
-    """The requests of one user."""
-
-    turns: asyncio.Semaphore
-    requests: int = 0
-    """That are being answered, or wait."""
 
 
 class Turns:
@@ -39,7 +30,7 @@ class Turns:
     def __init__(self, most: int, wait_s: float = WAIT_S) -> None:
         self.most = most
         self.wait_s = wait_s
-        self.lines: dict[str, Line] = {}
+        self.lines: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def turn(self, user: str) -> AsyncIterator[None]:
@@ -48,22 +39,16 @@ class Turns:
         Raises:
             NoTurn: The earlier requests of the user take too long.
         """
-        line = self.lines.setdefault(user, Line(asyncio.Semaphore(self.most)))
-        line.requests += 1
+        line = self.lines.setdefault(user, asyncio.Semaphore(self.most))
         try:
-            try:
-                async with asyncio.timeout(self.wait_s):
-                    await line.turns.acquire()
-            except TimeoutError:
-                raise NoTurn from None
-            try:
-                yield
-            finally:
-                line.turns.release()
+            async with asyncio.timeout(self.wait_s):
+                await line.acquire()
+        except TimeoutError:
+            raise NoTurn from None
+        try:
+            yield
         finally:
-            line.requests -= 1
-            if not line.requests:
-                del self.lines[user]
+            line.release()
 
 
 def in_pieces(send: Send) -> Send:

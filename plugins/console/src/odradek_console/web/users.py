@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from starlette.exceptions import HTTPException
-
 if TYPE_CHECKING:
     from starlette.requests import Request
 
@@ -50,18 +48,6 @@ class User:
 def user_of(request: Request) -> User:
     found: User = request.state.user
     return found
-
-
-def require(request: Request, role: Role) -> User:
-    """The user of a request, who must have a role.
-
-    Raises:
-        HTTPException: 403, the user has a lesser role.
-    """
-    user = user_of(request)
-    if role is Role.OPERATOR and not user.may_act:
-        raise HTTPException(403, f"{user.name} may look, but only an operator may do this")
-    return user
 
 
 def is_name(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
@@ -16,6 +17,7 @@ from odradek.client.errors import ClientError
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import FIGURES, IN_TABLES, PUSHED, SEEN
 from odradek_console.json_form import JsonRow
+from odradek_console.links import client_link, group_link, node_link, program_link
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
@@ -23,7 +25,6 @@ from odradek_console.rows import ClientDetail, ClientRow, SeriesRow
 from odradek_console.text import age, label_text, readable
 from odradek_console.web.client_plots import ClientPlots, Window
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.render import as_csv, as_json, page, picture, utc
 from odradek_console.web.table import BadQuery, Column, Table
 
@@ -50,32 +51,14 @@ SERIES: Final[Table[SeriesRow]] = Table(
     sort="metric",
     row=SeriesRow,
     columns=(
-        Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
-        Column(id="labels", heading="Labels", value=lambda row: label_text(row.labels), groups=True),
-        Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
-        Column(id="source", heading="Told by", value=lambda row: row.source, groups=True),
-        Column(
-            id="unit",
-            heading="Unit",
-            value=lambda row: unit_of(row),
-            groups=True,
-            shown=False,
-        ),
-        Column(
-            id="value",
-            heading="Value",
-            value=lambda row: row.value,
-            text=lambda row: readable(row.value, unit_of(row)),
-            number=True,
-        ),
-        Column(
-            id="peers",
-            heading="Peers",
-            value=lambda row: row.peers,
-            text=lambda row: readable(row.peers, unit_of(row)),
-            number=True,
-        ),
-        Column(id="help", heading="Meaning", value=lambda row: row.help, shown=False),
+        Column("metric", "Metric", groups=True),
+        Column("labels", "Labels", value=lambda row: label_text(row.labels), groups=True),
+        Column("kind", "Kind", groups=True),
+        Column("source", "Told by", groups=True),
+        Column("unit", "Unit", value=lambda row: unit_of(row), groups=True, shown=False),
+        Column("value", "Value", text=lambda row: readable(row.value, unit_of(row)), number=True),
+        Column("peers", "Peers", text=lambda row: readable(row.peers, unit_of(row)), number=True),
+        Column("help", "Meaning", shown=False),
     ),
 )
 
@@ -218,6 +201,17 @@ def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
     return {name: text for name, text in found.items() if text.strip()}
 
 
+def links(row: ClientRow, console: Console) -> Mapping[str, str]:
+    """The pages that facts lead to; empty for those without one."""
+    programs = (each.program for each in console.programs.rows() if row.gateway in each.gateways)
+    found = {
+        "Group": group_link(row.group_id),
+        "Broker": node_link(str(row.node_id)),
+        "Gateway": program_link(next(programs, "")),
+    }
+    return defaultdict(str, found)
+
+
 def throttle_times(detail: ClientDetail) -> list[SeriesRow]:
     """The series that tell how much the client is throttled."""
     return [each for each in detail.series if THROTTLE in each.metric]
@@ -260,6 +254,7 @@ def described(
         link=path,
         figure_names=FIGURES,
         facts=facts(detail, console.now_ms()),
+        links=links(detail.row, console),
         findings=[
             (each, plots.evidence(number, each)) for number, each in enumerate(detail.findings, start=1)
         ],

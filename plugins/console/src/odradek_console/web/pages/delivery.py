@@ -9,13 +9,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from odradek_console.cluster_rows import DeadLetterRow, DeliveryRow
-from odradek_console.reading.programs import ProgramRow
 from odradek_console.reading.replay import deliver_from, deliver_since
-from odradek_console.text import duration
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import Form
+from odradek_console.web.pages.programs import destinations_of
 from odradek_console.web.render import page, picture, table_routes, utc
-from odradek_console.web.table import BadQuery, Column, State, Table, measure
+from odradek_console.web.table import BadQuery, Column, State, Table
 from odradek_console.web.users import user_of
 
 LONGEST_MINUTES: Final = 10 * 366 * 24 * 60
@@ -24,10 +23,10 @@ DELIVERY: Final[Table[DeliveryRow]] = Table(
     sort="name",
     row=DeliveryRow,
     columns=(
-        Column(id="name", heading="Destination", value=lambda row: row.name),
-        Column(id="group_id", heading="Group", value=lambda row: row.group_id),
-        Column(id="partitions", heading="Partitions", value=lambda row: row.partitions, number=True),
-        Column(id="lag_records", heading="Waiting pushes", value=lambda row: row.lag_records, number=True),
+        Column("name", "Destination"),
+        Column("group_id", "Group"),
+        Column("partitions", "Partitions", number=True),
+        Column("lag_records", "Waiting pushes", number=True),
     ),
 )
 DEAD_LETTERS: Final[Table[DeadLetterRow]] = Table(
@@ -36,50 +35,20 @@ DEAD_LETTERS: Final[Table[DeadLetterRow]] = Table(
     row=DeadLetterRow,
     columns=(
         Column(
-            id="time",
-            heading="Given up",
-            value=lambda row: row.time_ms,
-            text=lambda row: utc(row.time_ms),
-            number=True,
+            "time", "Given up", value=lambda row: row.time_ms, text=lambda row: utc(row.time_ms), number=True
         ),
-        Column(id="forwarder", heading="Destination", value=lambda row: row.forwarder, groups=True),
-        Column(id="reason", heading="Reason", value=lambda row: row.reason, groups=True),
+        Column("forwarder", "Destination", groups=True),
+        Column("reason", "Reason", groups=True),
         Column(
-            id="client_id",
-            heading="Client",
-            value=lambda row: row.client_id,
+            "client_id",
+            "Client",
             text=lambda row: row.client_id or row.client_instance_id,
             link=lambda row: f"/clients/{row.client_instance_id}",
             groups=True,
         ),
-        Column(id="payload_bytes", heading="Bytes", value=lambda row: row.payload_bytes, number=True),
-        Column(
-            id="origin_partition", heading="Partition", value=lambda row: row.origin_partition, number=True
-        ),
-        Column(id="origin_offset", heading="Offset", value=lambda row: row.origin_offset, number=True),
-    ),
-)
-
-
-PROGRAMS: Final[Table[ProgramRow]] = Table(
-    name="programs",
-    sort="health",
-    row=ProgramRow,
-    columns=(
-        Column(id="program", heading="Gateway or host", value=lambda row: row.program, groups=True),
-        Column(
-            id="health",
-            heading="Health",
-            value=lambda row: row.health,
-            text=lambda row: f"lost for {duration(row.still_s)}" if row.still_s else row.health,
-            groups=True,
-        ),
-        Column(id="destination", heading="Destination", value=lambda row: row.destination, groups=True),
-        measure("waiting", "Waiting pushes", "", lambda row: row.waiting),
-        measure("delivered", "Delivered", "", lambda row: row.delivered),
-        Column(id="kind", heading="Kind", value=lambda row: row.kind, groups=True),
-        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
-        measure("connections", "Connections", "", lambda row: row.connections),
+        Column("payload_bytes", "Bytes", number=True),
+        Column("origin_partition", "Partition", number=True),
+        Column("origin_offset", "Offset", number=True),
     ),
 )
 
@@ -95,7 +64,7 @@ def delivery(request: Request) -> Response:
         "delivery.html",
         forwarders=picture(DELIVERY, forwarders, State(sort="name")),
         groups=forwarders,
-        programs=picture(PROGRAMS, console.programs.rows(), State(sort="health")),
+        destinations=destinations_of(console),
         letters=picture(DEAD_LETTERS, cluster.dead_letters(), state),
     )
 
@@ -140,6 +109,5 @@ routes = [
     Route("/delivery", delivery),
     Route("/delivery/again", again, methods=["POST"]),
     *table_routes(DELIVERY, lambda console: console.cluster.delivery()),
-    *table_routes(PROGRAMS, lambda console: console.programs.rows()),
     *table_routes(DEAD_LETTERS, lambda console: console.cluster.dead_letters()),
 ]

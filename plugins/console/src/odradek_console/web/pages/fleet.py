@@ -12,12 +12,12 @@ from starlette.routing import Route
 from odradek_console.causes import Cause
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import BYTES, FIGURES, NOT_PUSHED, RATE, RECORDS, marked
+from odradek_console.links import client_link, program_link
 from odradek_console.overview import overview_of
 from odradek_console.pictures import RANKS, worst_rank
 from odradek_console.rows import ClientRow
 from odradek_console.text import readable
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Summary, Table, Value
 
@@ -109,38 +109,25 @@ CLIENTS: Final[Table[ClientRow]] = Table(
     ),
     columns=(
         Column(
-            id="client_id",
-            heading="Client",
-            value=lambda row: row.client_id,
+            "client_id",
+            "Client",
             text=lambda row: row.client_id or row.client_instance_id,
             link=lambda row: client_link(row.client_instance_id),
         ),
-        Column(id="state", heading="State", value=lambda row: str(row.state), groups=True),
+        Column("state", "State", value=lambda row: str(row.state), groups=True),
         Column(
-            id="findings",
-            heading="Findings",
-            value=lambda row: row.findings,
+            "findings",
+            "Findings",
             text=lambda row: ", ".join(row.told),
             by=lambda row: -worst_rank(row),
             groups=True,
         ),
         *(number(name, heading) for name, heading in FIGURES.items()),
-        Column(id="app", heading="Application", value=lambda row: row.app, groups=True),
-        Column(id="owner", heading="Team", value=lambda row: row.owner, groups=True),
-        Column(
-            id="software",
-            heading="Library",
-            value=lambda row: f"{row.software} {row.version}".strip(),
-            groups=True,
-        ),
-        *(
-            Column(id=name, heading=heading, value=value, groups=True, shown=False)
-            for name, heading, value in HIDDEN
-        ),
-        *(
-            Column(id=name, heading=heading, value=value, number=True, shown=False)
-            for name, heading, value in COUNTS
-        ),
+        Column("app", "Application", groups=True),
+        Column("owner", "Team", groups=True),
+        Column("software", "Library", value=lambda row: f"{row.software} {row.version}".strip(), groups=True),
+        *(Column(name, heading, value=value, groups=True, shown=False) for name, heading, value in HIDDEN),
+        *(Column(name, heading, value=value, number=True, shown=False) for name, heading, value in COUNTS),
     ),
 )
 
@@ -150,12 +137,12 @@ CAUSES: Final[Table[Cause]] = Table(
     sort="-count",
     row=Cause,
     columns=(
-        Column(id="id", heading="Trouble", value=lambda row: row.id, groups=True),
-        Column(id="key", heading="In common", value=lambda row: row.key, groups=True),
-        Column(id="value", heading="Which", value=lambda row: row.value),
-        Column(id="count", heading="Clients", value=lambda row: len(row.clients), number=True),
-        Column(id="well", heading="Well", value=lambda row: row.well, number=True),
-        Column(id="since", heading="Since", value=lambda row: row.since_ms, number=True),
+        Column("id", "Trouble", groups=True),
+        Column("key", "In common", groups=True),
+        Column("value", "Which"),
+        Column("count", "Clients", value=lambda row: len(row.clients), number=True),
+        Column("well", "Well", number=True),
+        Column("since", "Since", value=lambda row: row.since_ms, number=True),
     ),
 )
 """What most clients of a broker, a group or the like have."""
@@ -173,6 +160,7 @@ def fleet(request: Request) -> Response:
         table=table | {"note": NOTE},
         overview=overview_of(rows, console.history.changes(), console.now_ms()),
         causes=causes,
+        ill=[(each.problem, program_link(each.program)) for each in console.programs.rows() if each.problem],
         link=client_link,
         hours=console.view.sparklines([row.client_instance_id for row in table["chosen"]]),
     )

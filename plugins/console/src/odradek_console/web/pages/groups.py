@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from odradek_console.group_pictures import GroupDetail, GroupRow, MemberRow, PartitionRow
+from odradek_console.links import client_link, group_link
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link, group_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, State, Table, measure
 
@@ -21,23 +21,18 @@ GROUPS: Final[Table[GroupRow]] = Table(
     sort="-lag_s",
     row=GroupRow,
     columns=(
-        Column(
-            id="group_id",
-            heading="Group",
-            value=lambda row: row.group_id,
-            link=lambda row: group_link(row.group_id),
-        ),
-        Column(id="type", heading="Type", value=lambda row: row.type, groups=True),
-        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
-        Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
-        measure("lag", "Lag", "", lambda row: row.lag),
-        measure("lag_s", "Behind", "s", lambda row: row.lag_s),
-        Column(id="progress", heading="Progress", value=lambda row: row.progress, groups=True),
-        Column(id="members", heading="Members", value=lambda row: row.members, number=True),
-        Column(id="live", heading="Live clients", value=lambda row: row.live, number=True),
-        Column(id="silent", heading="Silent", value=lambda row: row.silent, number=True),
-        Column(id="gone", heading="Gone", value=lambda row: row.gone, number=True),
-        measure("rebalance_ms", "In rebalances, last hour", "ms", lambda row: row.rebalance_ms),
+        Column("group_id", "Group", link=lambda row: group_link(row.group_id)),
+        Column("type", "Type", groups=True),
+        Column("state", "State", groups=True),
+        Column("findings", "Findings", groups=True),
+        measure("lag", "Lag", ""),
+        measure("lag_s", "Behind", "s"),
+        Column("progress", "Progress", groups=True),
+        Column("members", "Members", number=True),
+        Column("live", "Live clients", number=True),
+        Column("silent", "Silent", number=True),
+        Column("gone", "Gone", number=True),
+        measure("rebalance_ms", "In rebalances, last hour", "ms"),
     ),
 )
 MEMBERS: Final[Table[MemberRow]] = Table(
@@ -46,22 +41,22 @@ MEMBERS: Final[Table[MemberRow]] = Table(
     row=MemberRow,
     columns=(
         Column(
-            id="client_id",
-            heading="Client",
+            "client_id",
+            "Client",
             value=lambda row: row.client_id or "(none)",
             link=lambda row: client_link(row.client_instance_id),
         ),
-        Column(id="state", heading="State", value=lambda row: row.state),
-        Column(id="findings", heading="Findings", value=lambda row: row.findings),
-        measure("lag", "Lag", "", lambda row: row.lag),
+        Column("state", "State"),
+        Column("findings", "Findings"),
+        measure("lag", "Lag", ""),
         replace(
-            measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+            measure("lag_s", "Behind", "s"),
             by=lambda row: (row.lag_s or -1.0, row.lag or -1.0),  # a lag whose time is not known counts, too
         ),
-        Column(id="partitions", heading="Partitions", value=lambda row: row.partitions),
-        measure("rebalances", "Rebalances", "", lambda row: row.rebalances),
-        measure("rebalance_ms", "In rebalances", "ms", lambda row: row.rebalance_ms),
-        Column(id="address", heading="Address", value=lambda row: row.address),
+        Column("partitions", "Partitions"),
+        measure("rebalances", "Rebalances", ""),
+        measure("rebalance_ms", "In rebalances", "ms"),
+        Column("address", "Address"),
     ),
 )
 PARTITIONS: Final[Table[PartitionRow]] = Table(
@@ -69,19 +64,18 @@ PARTITIONS: Final[Table[PartitionRow]] = Table(
     sort="-lag",
     row=PartitionRow,
     columns=(
-        Column(id="topic", heading="Topic", value=lambda row: row.topic, groups=True),
-        Column(id="partition", heading="Partition", value=lambda row: row.partition, number=True),
-        measure("lag", "Lag", "", lambda row: row.lag),
-        measure("lag_s", "Behind", "s", lambda row: row.lag_s),
+        Column("topic", "Topic", groups=True),
+        Column("partition", "Partition", number=True),
+        measure("lag", "Lag", ""),
+        measure("lag_s", "Behind", "s"),
         Column(
-            id="offset",
-            heading="Committed",
-            value=lambda row: row.offset,
+            "offset",
+            "Committed",
             text=lambda row: "-" if row.offset is None else f"{row.offset:.0f}",
             number=True,
         ),
-        Column(id="member", heading="Member", value=lambda row: row.member, groups=True),
-        Column(id="address", heading="Address", value=lambda row: row.address, groups=True),
+        Column("member", "Member", groups=True),
+        Column("address", "Address", groups=True),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The page of the host: brokers, settings of telemetry, and the console itself."""
+"""The page of settings: brokers, settings of telemetry, and the console itself."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BROKERS: Final[Table[BrokerRow]] = Table(
     sort="node_id",
     row=BrokerRow,
     columns=(
-        Column(id="node_id", heading="Broker", value=lambda row: row.node_id, number=True),
-        Column(id="address", heading="Address", value=lambda row: f"{row.host}:{row.port}"),
-        Column(id="controller", heading="Controller", value=lambda row: "yes" if row.is_controller else ""),
+        Column("node_id", "Broker", number=True),
+        Column("address", "Address", value=lambda row: f"{row.host}:{row.port}"),
+        Column("controller", "Controller", value=lambda row: "yes" if row.is_controller else ""),
     ),
 )
 CONFIGS: Final[Table[ConfigRow]] = Table(
@@ -28,10 +28,10 @@ CONFIGS: Final[Table[ConfigRow]] = Table(
     sort="resource",
     row=ConfigRow,
     columns=(
-        Column(id="resource", heading="Resource", value=lambda row: row.resource, groups=True),
-        Column(id="name", heading="Setting", value=lambda row: row.name, groups=True),
-        Column(id="value", heading="Value", value=lambda row: row.value),
-        Column(id="source", heading="Set by", value=lambda row: row.source, groups=True),
+        Column("resource", "Resource", groups=True),
+        Column("name", "Setting", groups=True),
+        Column("value", "Value"),
+        Column("source", "Set by", groups=True),
     ),
 )
 

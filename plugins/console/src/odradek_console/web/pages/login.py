@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,13 +13,14 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from odradek.endpoints import holder_of
-from odradek_console.web.access import Access
+from odradek_console.web.access import SESSION_COOKIE, Access
 from odradek_console.web.audit import FAILED
 from odradek_console.web.console import console_of
 from odradek_console.web.guard import BACK, HEALTH, LOGIN, LOGOUT, PROVIDER, again, own_path
 from odradek_console.web.oidc_settings import LONGEST
 from odradek_console.web.refusals import LoginRefused, ProviderFailed, Refused
 from odradek_console.web.render import page
+from odradek_console.web.sessions import Begun
 from odradek_console.web.users import Role, User, user_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ def provider_of(request: Request) -> Provider:
     return found
 
 
+def session_id_of(request: Request) -> str:
+    """The id of the browser's session; empty without one."""
+    session = access_of(request).session(request)
+    return session.id if session is not None else ""
+
+
 async def show(request: Request) -> Response:
     """The page for logging in."""
     if not access_of(request).settings.has_page:
@@ -70,29 +77,20 @@ def form(request: Request, after: str, refused: Refused | None = None) -> Respon
     return found
 
 
-def set_cookie(request: Request, answer: Response, session_id: str) -> Response:
-    """Let the browser remember a session; an empty id makes it forget one."""
-    return remembered(request, answer, access_of(request).cookie(request), session_id, "strict")
+def remember(request: Request, answer: Response, value: str, what: str = SESSION_COOKIE) -> Response:
+    """Let the browser remember a session, or a login that was begun; an empty id makes it forget one.
 
-
-def set_begun(request: Request, answer: Response, begun_id: str) -> Response:
-    """Let the browser remember a login that was begun; an empty id makes it forget one. This cookie is lax:
-    the browser must send it when the provider leads it back here.
+    The cookie of a begun login is lax: the browser must send it when the provider leads it back here.
     """
-    return remembered(request, answer, access_of(request).cookie(request, BEGUN_COOKIE), begun_id, "lax")
-
-
-def remembered(
-    request: Request, answer: Response, cookie: str, value: str, site: Literal["lax", "strict"]
-) -> Response:
+    access = access_of(request)
     answer.set_cookie(
-        cookie,
+        access.cookie(request, what),
         value,
         max_age=None if value else 0,
         path="/",
         httponly=True,
-        samesite=site,
-        secure=access_of(request).is_secure(request),
+        samesite="strict" if what == SESSION_COOKIE else "lax",
+        secure=access.is_secure(request),
     )
     return answer
 
@@ -102,13 +100,12 @@ async def log_in(request: Request) -> Response:
     access = access_of(request)
     after = own_path(str(request.state.form.get("next", "/")))
     address = access.address(request)
-    before = access.session(request)
     try:
         token = access.login(str(request.state.form.get("token", "")).strip(), address, "login")
-        session_id = access.begin_session(token, address, before.id if before is not None else "")
+        session_id = access.begin_session(token, address, session_id_of(request))
     except Refused as refused:
         return form(request, after, refused)
-    return set_cookie(request, RedirectResponse(after, status_code=303), session_id)
+    return remember(request, RedirectResponse(after, status_code=303), session_id)
 
 
 async def go_to_provider(request: Request) -> Response:
@@ -117,16 +114,13 @@ async def go_to_provider(request: Request) -> Response:
     after = own_path(request.query_params.get("next", "/"))
     if request.headers.get("sec-fetch-site") == "cross-site":  # a person begins a login, no other site
         return form(request, after)
-    before = access.session(request)
-    step = partial(
-        provider.begin, access.origin(request) + BACK, after, before.id if before is not None else ""
-    )
+    begun = Begun(redirect_uri=access.origin(request) + BACK, after=after, session=session_id_of(request))
     try:
-        url, begun = await asked(request, step)
+        url = await asked(request, partial(provider.begin, begun))
     except Refused as refused:
         return form(request, after, refused)
     held = provider.begun.open(holder_of(access.address(request)), begun)
-    return set_begun(request, RedirectResponse(url, status_code=303), held.id)
+    return remember(request, RedirectResponse(url, status_code=303), held.id, BEGUN_COOKIE)
 
 
 async def come_back(request: Request) -> Response:
@@ -147,7 +141,7 @@ async def come_back(request: Request) -> Response:
         session_id = access.begin_session(login, address, held.held.session, how)
     except Refused as refused:
         return form(request, after, refused)
-    return set_begun(request, set_cookie(request, again(after), session_id), "")
+    return remember(request, remember(request, again(after), session_id), "", BEGUN_COOKIE)
 
 
 async def asked(request: Request, step: Callable[[float], Found]) -> Found:
@@ -175,7 +169,7 @@ async def log_out(request: Request) -> Response:
     if session is not None:
         access.sessions.close(session.id)
         access.audit.write(user_of(request), "logout", "console", "allowed")
-    return set_cookie(request, RedirectResponse(LOGIN, status_code=303), "")
+    return remember(request, RedirectResponse(LOGIN, status_code=303), "")
 
 
 async def health(request: Request) -> Response:

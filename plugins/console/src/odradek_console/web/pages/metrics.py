@@ -16,7 +16,7 @@ from odradek_console.web.console import Console, console_of
 
 PREFIX: Final = "odradek_console_"
 GAUGES: Final = frozenset({"alarms", "begun_logins", "sessions", "streams", "waiting_messages"})
-"""Counts of the page of the host that can fall."""
+"""Counts of the page of settings that can fall."""
 
 
 class Figures:

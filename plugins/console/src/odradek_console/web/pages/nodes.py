@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from odradek.client.errors import ClientError
 from odradek_console.cluster_rows import BrokerRow
+from odradek_console.links import client_link, node_link
 from odradek_console.node_pictures import NodeRow, SuffererRow, node_rows
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.links import client_link, node_link
-from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.render import page, picture, table_page, table_routes
 from odradek_console.web.table import Column, Table, measure
 
 NODES: Final[Table[NodeRow]] = Table(
@@ -22,19 +22,13 @@ NODES: Final[Table[NodeRow]] = Table(
     sort="-median",
     row=NodeRow,
     columns=(
-        Column(
-            id="node",
-            heading="Node",
-            value=lambda row: row.node,
-            link=lambda row: node_link(row.node),
-            by=lambda row: int(row.node),
-        ),
-        Column(id="address", heading="Address", value=lambda row: row.address),
-        Column(id="findings", heading="Findings", value=lambda row: row.findings, groups=True),
+        Column("node", "Node", link=lambda row: node_link(row.node), by=lambda row: int(row.node)),
+        Column("address", "Address"),
+        Column("findings", "Findings", groups=True),
         measure("median", "Median latency", "ms", lambda row: row.median_ms),
         measure("largest", "Largest", "ms", lambda row: row.largest_ms),
-        Column(id="clients", heading="Clients", value=lambda row: row.clients, number=True),
-        Column(id="slow", heading="Above 1 s", value=lambda row: row.slow, number=True),
+        Column("clients", "Clients", number=True),
+        Column("slow", "Above 1 s", number=True),
     ),
 )
 SUFFERERS: Final[Table[SuffererRow]] = Table(
@@ -43,18 +37,18 @@ SUFFERERS: Final[Table[SuffererRow]] = Table(
     row=SuffererRow,
     columns=(
         Column(
-            id="client_id",
-            heading="Client",
+            "client_id",
+            "Client",
             value=lambda row: row.row.client_id,
             text=lambda row: row.row.client_id or row.row.client_instance_id,
             link=lambda row: client_link(row.row.client_instance_id),
         ),
-        Column(id="state", heading="State", value=lambda row: str(row.row.state), groups=True),
-        Column(id="findings", heading="Findings", value=lambda row: row.row.findings, groups=True),
+        Column("state", "State", value=lambda row: str(row.row.state), groups=True),
+        Column("findings", "Findings", value=lambda row: row.row.findings, groups=True),
         measure("average", "Average latency", "ms", lambda row: row.average_ms),
         measure("largest", "Largest", "ms", lambda row: row.largest_ms),
-        Column(id="app", heading="Application", value=lambda row: row.row.app, groups=True),
-        Column(id="node", heading="Node", value=lambda row: row.node, groups=True, shown=False),
+        Column("app", "Application", value=lambda row: row.row.app, groups=True),
+        Column("node", "Node", groups=True, shown=False),
     ),
 )
 
@@ -70,12 +64,6 @@ def brokers(console: Console) -> list[BrokerRow]:
 def all_nodes(console: Console) -> list[NodeRow]:
     """All brokers."""
     return list(node_rows(console.view.sufferers(), brokers(console)))
-
-
-def nodes(request: Request) -> Response:
-    """All brokers, the slowest one first."""
-    state = NODES.state(request.query_params.multi_items())
-    return page(request, "nodes.html", table=picture(NODES, all_nodes(console_of(request)), state))
 
 
 def node(request: Request) -> Response:
@@ -96,8 +84,7 @@ def node(request: Request) -> Response:
 
 
 routes = [
-    Route("/nodes", nodes),
     Route("/nodes/{node}", node, name="a node"),
-    *table_routes(NODES, all_nodes),
+    *table_page("/nodes", "nodes.html", NODES, all_nodes),
     *table_routes(SUFFERERS, lambda console: console.view.sufferers()),
 ]

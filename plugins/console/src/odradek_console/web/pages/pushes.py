@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from odradek_console.links import client_link
 from odradek_console.reading.push_points import PointRow
 from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.rows import ClientDetail
 from odradek_console.text import label_text
 from odradek_console.web.access import LIVE_HEADER
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.pages.client import found_client
 from odradek_console.web.render import as_csv, page, picture, utc
 from odradek_console.web.table import BadQuery, Column, Table
@@ -28,34 +28,28 @@ POINTS: Final[Table[PointRow]] = Table(
     sort="metric",
     row=PointRow,
     columns=(
-        Column(id="metric", heading="Metric", value=lambda row: row.metric, groups=True),
-        Column(id="labels", heading="Labels", value=lambda row: label_text(row.labels), groups=True),
-        Column(id="type", heading="Type", value=lambda row: row.type, groups=True),
-        Column(id="temporality", heading="Temporality", value=lambda row: row.temporality, groups=True),
+        Column("metric", "Metric", groups=True),
+        Column("labels", "Labels", value=lambda row: label_text(row.labels), groups=True),
+        Column("type", "Type", groups=True),
+        Column("temporality", "Temporality", groups=True),
+        Column("value", "Value", text=lambda row: row.text, number=True),
+        Column("text", "Values", shown=False),
         Column(
-            id="value",
-            heading="Value",
-            value=lambda row: row.value,
-            text=lambda row: row.text,
-            number=True,
-        ),
-        Column(id="text", heading="Values", value=lambda row: row.text, shown=False),
-        Column(
-            id="start",
-            heading="Since",
+            "start",
+            "Since",
             value=lambda row: row.start_ms,
             text=lambda row: utc(row.start_ms)[11:19] if row.start_ms else "-",
             number=True,
         ),
         Column(
-            id="time",
-            heading="Time",
+            "time",
+            "Time",
             value=lambda row: row.time_ms,
             text=lambda row: utc(row.time_ms)[11:19] if row.time_ms else "-",
             number=True,
         ),
-        Column(id="unit", heading="Unit", value=lambda row: row.unit, shown=False),
-        Column(id="monotonic", heading="Monotonic", value=lambda row: str(row.monotonic), shown=False),
+        Column("unit", "Unit", shown=False),
+        Column("monotonic", "Monotonic", value=lambda row: str(row.monotonic), shown=False),
     ),
 )
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlencode
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-
 from odradek_console.cluster_rows import QuotaRow
 from odradek_console.text import short
-from odradek_console.web.console import console_of
-from odradek_console.web.render import page, picture, table_routes
+from odradek_console.web.render import table_page
 from odradek_console.web.table import Column, Table
 
 LIMITS: Final = {
@@ -42,8 +37,8 @@ def clients_link(row: QuotaRow) -> str:
 
 def limit_column(key: str, heading: str) -> Column[QuotaRow]:
     return Column(
-        id=key,
-        heading=heading,
+        key,
+        heading,
         value=lambda row: dict(row.limits).get(key),
         text=lambda row: short(dict(row.limits)[key]) if key in dict(row.limits) else "",
         number=True,
@@ -55,22 +50,12 @@ QUOTAS: Final[Table[QuotaRow]] = Table(
     sort="user",
     row=QuotaRow,
     columns=(
-        Column(
-            id="user", heading="User", value=lambda row: part(row, "user"), link=clients_link, groups=True
-        ),
-        Column(
-            id="client_id", heading="Client id", value=lambda row: part(row, "client-id"), link=clients_link
-        ),
-        Column(id="ip", heading="IP", value=lambda row: part(row, "ip"), link=clients_link),
+        Column("user", "User", value=lambda row: part(row, "user"), link=clients_link, groups=True),
+        Column("client_id", "Client id", value=lambda row: part(row, "client-id"), link=clients_link),
+        Column("ip", "IP", value=lambda row: part(row, "ip"), link=clients_link),
         *(limit_column(key, heading) for key, heading in LIMITS.items()),
     ),
 )
 
 
-def quotas(request: Request) -> Response:
-    """The quotas of all entities."""
-    state = QUOTAS.state(request.query_params.multi_items())
-    return page(request, "quotas.html", table=picture(QUOTAS, console_of(request).cluster.quotas(), state))
-
-
-routes = [Route("/quotas", quotas), *table_routes(QUOTAS, lambda console: console.cluster.quotas())]
+routes = table_page("/quotas", "quotas.html", QUOTAS, lambda console: console.cluster.quotas())

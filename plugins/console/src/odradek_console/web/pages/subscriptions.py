@@ -26,7 +26,7 @@ from odradek_console.rows import ClientRow
 from odradek_console.text import age
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.guard import Form
-from odradek_console.web.render import page, picture, table_routes, utc
+from odradek_console.web.render import page, table_page, utc
 from odradek_console.web.table import BadQuery, Column, Table
 from odradek_console.web.users import user_of
 
@@ -62,33 +62,20 @@ SUBSCRIPTIONS: Final[Table[ReachRow]] = Table(
     sort="-series",
     row=ReachRow,
     columns=(
+        Column("name", "Name", value=lambda each: each.row.name, link=lambda each: edit_link(each.row.name)),
+        Column("metrics", "Metrics", value=lambda each: metrics_text(each.row.metrics) or "none"),
         Column(
-            id="name",
-            heading="Name",
-            value=lambda each: each.row.name,
-            link=lambda each: edit_link(each.row.name),
-        ),
-        Column(id="metrics", heading="Metrics", value=lambda each: metrics_text(each.row.metrics) or "none"),
-        Column(
-            id="interval_ms",
-            heading="Interval",
+            "interval_ms",
+            "Interval",
             value=lambda each: each.row.interval_ms,
             text=lambda each: "default" if each.row.interval_ms is None else age(each.row.interval_ms),
             number=True,
         ),
-        Column(id="match", heading="Match", value=lambda each: each.row.match or "all clients"),
-        Column(id="clients", heading="Clients", value=lambda each: each.clients, number=True),
-        Column(id="series", heading="Series", value=lambda each: each.series, number=True),
-        Column(
-            id="pushes_per_s",
-            heading="Pushes/s",
-            value=lambda each: each.pushes_per_s,
-            text=lambda each: f"{each.pushes_per_s:.3g}",
-            number=True,
-        ),
-        Column(
-            id="ends", heading="Ends", value=lambda each: each.row.lease_end_s, text=end_text, number=True
-        ),
+        Column("match", "Match", value=lambda each: each.row.match or "all clients"),
+        Column("clients", "Clients", number=True),
+        Column("series", "Series", number=True),
+        Column("pushes_per_s", "Pushes/s", text=lambda each: f"{each.pushes_per_s:.3g}", number=True),
+        Column("ends", "Ends", value=lambda each: each.row.lease_end_s, text=end_text, number=True),
     ),
 )
 
@@ -98,22 +85,12 @@ CHANGES: Final[Table[SubscriptionChange]] = Table(
     row=SubscriptionChange,
     columns=(
         Column(
-            id="time",
-            heading="Seen",
-            value=lambda each: each.time_ms,
-            text=lambda each: utc(each.time_ms),
-            number=True,
+            "time", "Seen", value=lambda each: each.time_ms, text=lambda each: utc(each.time_ms), number=True
         ),
-        Column(id="name", heading="Subscription", value=lambda each: each.name, groups=True),
-        Column(id="act", heading="Change", value=lambda each: each.act, groups=True),
-        Column(id="text", heading="Properties", value=lambda each: each.text),
-        Column(
-            id="user",
-            heading="User",
-            value=lambda each: each.user,
-            text=lambda each: each.user or "not by this console",
-            groups=True,
-        ),
+        Column("name", "Subscription", groups=True),
+        Column("act", "Change", groups=True),
+        Column("text", "Properties"),
+        Column("user", "User", text=lambda each: each.user or "not by this console", groups=True),
     ),
 )
 
@@ -144,20 +121,6 @@ def reach_row(console: Console, row: SubscriptionRow, found: Reach) -> ReachRow:
         pushes_per_s=found.pushes_per_s,
         left_ms=None if row.lease_end_s is None else row.lease_end_s * 1000 - console.now_ms(),
     )
-
-
-def subscriptions(request: Request) -> Response:
-    """The list."""
-    state = SUBSCRIPTIONS.state(request.query_params.multi_items())
-    table = picture(SUBSCRIPTIONS, reach_rows(console_of(request)), state)
-    return page(request, "subscriptions.html", table=table)
-
-
-def changes(request: Request) -> Response:
-    """The latest changes."""
-    state = CHANGES.state(request.query_params.multi_items())
-    table = picture(CHANGES, console_of(request).history.changes(), state)
-    return page(request, "changes.html", table=table)
 
 
 def edit(request: Request) -> Response:
@@ -276,11 +239,9 @@ def changed(console: Console) -> Response:
 
 
 routes = [
-    Route("/subscriptions", subscriptions),
     Route("/subscriptions/edit", edit),
-    Route("/subscriptions/changes", changes),
     Route("/subscriptions/save", save, methods=["POST"]),
     Route("/subscriptions/delete", delete, methods=["POST"]),
-    *table_routes(SUBSCRIPTIONS, reach_rows),
-    *table_routes(CHANGES, lambda console: console.history.changes()),
+    *table_page("/subscriptions", "subscriptions.html", SUBSCRIPTIONS, reach_rows),
+    *table_page("/subscriptions/changes", "changes.html", CHANGES, lambda console: console.history.changes()),
 ]

@@ -11,10 +11,10 @@ from starlette.routing import Route
 
 from odradek.client.errors import ClientError
 from odradek_console.figures import RATE
+from odradek_console.links import client_link, group_link, topic_link
 from odradek_console.text import age
 from odradek_console.topic_pictures import TopicDetail, TopicRow, Usage, UseRow
 from odradek_console.web.console import Console, console_of
-from odradek_console.web.links import client_link, group_link, topic_link
 from odradek_console.web.render import page, picture, table_routes, utc
 from odradek_console.web.table import Column, Table, measure
 
@@ -24,36 +24,25 @@ TOPICS: Final[Table[TopicRow]] = Table(
     sort="topic",
     row=TopicRow,
     columns=(
+        Column("topic", "Topic", link=lambda row: topic_link(row.topic)),
         Column(
-            id="topic",
-            heading="Topic",
-            value=lambda row: row.topic,
-            link=lambda row: topic_link(row.topic),
+            "usage", "Use", value=lambda row: str(row.usage), by=lambda row: RANKS[row.usage], groups=True
         ),
+        Column("writers", "Writers", number=True),
+        Column("readers", "Readers", number=True),
+        measure("written", "Written", RATE),
+        measure("read", "Read", RATE),
+        Column("groups", "Groups", groups=True),
+        Column("abandoned", "Abandoned groups", groups=True),
+        measure("lag", "Lag", ""),
         Column(
-            id="usage",
-            heading="Use",
-            value=lambda row: str(row.usage),
-            by=lambda row: RANKS[row.usage],
-            groups=True,
-        ),
-        Column(id="writers", heading="Writers", value=lambda row: row.writers, number=True),
-        Column(id="readers", heading="Readers", value=lambda row: row.readers, number=True),
-        measure("written", "Written", RATE, lambda row: row.written),
-        measure("read", "Read", RATE, lambda row: row.read),
-        Column(id="groups", heading="Groups", value=lambda row: row.groups, groups=True),
-        Column(id="abandoned", heading="Abandoned groups", value=lambda row: row.abandoned, groups=True),
-        measure("lag", "Lag", "", lambda row: row.lag),
-        Column(
-            id="last",
-            heading="Last record",
+            "last",
+            "Last record",
             value=lambda row: row.last_ms,
             text=lambda row: "-" if row.last_ms is None else utc(row.last_ms),
             number=True,
         ),
-        Column(
-            id="partitions", heading="Partitions", value=lambda row: row.partitions, number=True, shown=False
-        ),
+        Column("partitions", "Partitions", number=True, shown=False),
     ),
 )
 USES: Final[Table[UseRow]] = Table(
@@ -61,27 +50,16 @@ USES: Final[Table[UseRow]] = Table(
     sort="-use",
     row=UseRow,
     columns=(
-        Column(
-            id="client_id",
-            heading="Client",
-            value=lambda row: row.client_id,
-            link=lambda row: client_link(row.client_instance_id),
-        ),
-        Column(id="use", heading="Use", value=lambda row: row.use, groups=True),
-        measure("rate", "Records", RATE, lambda row: row.rate),
-        Column(id="state", heading="State", value=lambda row: row.state, groups=True),
-        Column(
-            id="group_id",
-            heading="Group",
-            value=lambda row: row.group_id,
-            link=lambda row: group_link(row.group_id),
-            groups=True,
-        ),
-        Column(id="app", heading="Application", value=lambda row: row.app, groups=True),
-        Column(id="owner", heading="Team", value=lambda row: row.owner, groups=True),
-        Column(id="library", heading="Library", value=lambda row: row.library, groups=True),
-        Column(id="source", heading="Told by", value=lambda row: row.source, groups=True),
-        Column(id="topic", heading="Topic", value=lambda row: row.topic, groups=True, shown=False),
+        Column("client_id", "Client", link=lambda row: client_link(row.client_instance_id)),
+        Column("use", "Use", groups=True),
+        measure("rate", "Records", RATE),
+        Column("state", "State", groups=True),
+        Column("group_id", "Group", link=lambda row: group_link(row.group_id), groups=True),
+        Column("app", "Application", groups=True),
+        Column("owner", "Team", groups=True),
+        Column("library", "Library", groups=True),
+        Column("source", "Told by", groups=True),
+        Column("topic", "Topic", groups=True, shown=False),
     ),
 )
 

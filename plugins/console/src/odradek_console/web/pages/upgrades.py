@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from odradek_console.links import client_link
 from odradek_console.upgrades import UpgradeRow, Verdict, kafka_versions
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, Table
 
@@ -24,31 +24,31 @@ UPGRADES: Final[Table[UpgradeRow]] = Table(
     usual=(("kafka", FIRST),),
     columns=(
         Column(
-            id="client_id",
-            heading="Client",
+            "client_id",
+            "Client",
             value=lambda each: each.row.client_id,
             text=lambda each: each.row.client_id or each.row.client_instance_id,
             link=lambda each: client_link(each.row.client_instance_id),
         ),
         Column(
-            id="verdict",
-            heading="Verdict",
+            "verdict",
+            "Verdict",
             value=lambda each: str(each.verdict),
             by=lambda each: RANKS[each.verdict],
             groups=True,
         ),
-        Column(id="reasons", heading="Why", value=lambda each: each.reasons, groups=True),
+        Column("reasons", "Why", groups=True),
         Column(
-            id="software",
-            heading="Library",
+            "software",
+            "Library",
             value=lambda each: f"{each.row.software} {each.row.version}".strip(),
             groups=True,
         ),
-        Column(id="app", heading="Application", value=lambda each: each.row.app, groups=True),
-        Column(id="owner", heading="Team", value=lambda each: each.row.owner, groups=True),
-        Column(id="state", heading="State", value=lambda each: str(each.row.state), groups=True),
-        Column(id="apis", heading="APIs seen", value=lambda each: each.apis, number=True),
-        Column(id="kafka", heading="Kafka", value=lambda each: each.kafka, shown=False),
+        Column("app", "Application", value=lambda each: each.row.app, groups=True),
+        Column("owner", "Team", value=lambda each: each.row.owner, groups=True),
+        Column("state", "State", value=lambda each: str(each.row.state), groups=True),
+        Column("apis", "APIs seen", number=True),
+        Column("kafka", "Kafka", shown=False),
     ),
 )
 

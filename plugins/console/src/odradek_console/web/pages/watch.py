@@ -15,11 +15,11 @@ from odradek.client.lease import lease_end_s
 from odradek.client.subscriptions import delete_subscription
 from odradek.findings.client_metrics import PREFIX
 from odradek.findings.presets import prefixes_of
+from odradek_console.links import client_link
 from odradek_console.reading.leases import clear, exactly, grant, new_name
 from odradek_console.rows import ClientRow
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.guard import Form
-from odradek_console.web.links import client_link
 from odradek_console.web.pages.client import described, found_client
 from odradek_console.web.pages.subscriptions import administered
 from odradek_console.web.table import BadQuery

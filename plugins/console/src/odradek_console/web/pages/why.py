@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from odradek_console.links import client_link
 from odradek_console.rows import ClientDetail
 from odradek_console.waterfall import StepRow, Waterfall, waterfall
 from odradek_console.web.console import console_of
-from odradek_console.web.links import client_link
 from odradek_console.web.pages.client import Answer, asked, windowed, windows_of
 from odradek_console.web.render import page
 

@@ -20,6 +20,11 @@ def node_link(name: str) -> str:
     return link("nodes", name)
 
 
+def program_link(url: str) -> str:
+    """The page of a gateway or a host, by the URL of its metrics."""
+    return link("programs", url.partition("://")[2])
+
+
 def topic_link(name: str) -> str:
     """The page of a topic."""
     return link("topics", name)
