@@ -34,7 +34,7 @@ class WatchedClients:
         **connection: Any,
     ) -> TelemetryRecord:
         """A push that the host receives at a second."""
-        labels = {key: connection.pop(key) for key in ("group_id", "gateway") if connection.get(key)}
+        labels = {key: value for key in ("group_id", "gateway") if (value := connection.pop(key, None))}
         record = self.scene.record(
             *metrics,
             at=at,
