@@ -17,20 +17,15 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.active_plugin import PluginSettings
 from odradek.programs.config import SUBSCRIPTION_SETTINGS, HostConfig
 from odradek.quota.replication_rates import ReplicationRates
-from odradek.settings.reference import COLUMNS as PLAIN
-from odradek.settings.reference import MARK, scope, table
+from odradek.settings.reference import COLUMNS, MARK, meaning, scope, sentence, table
 from odradek.settings.setting import Setting, declared, sections, walk
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "host/docs/reference/configuration.md"
-COLUMNS = {
-    "key": PLAIN["key"],
-    "type": PLAIN["type"],
-    "default": PLAIN["default"],
-    "unit": PLAIN["unit"],
-    "at run time": scope,
-    "meaning": PLAIN["meaning"],
-}
+PAGE_OF_GATEWAYS = "gateway.md"
+"""The page that a gateway's section links once, above its table."""
+OWN_SECTION = ("subscription", "quota")
+"""What sections about resources have, whose keys can all be changed at run time."""
 TABLE_OF_SECTION = {
     "broker": "host",
     "audit": "host",
@@ -81,13 +76,21 @@ def tables() -> dict[str, list[Setting]]:
     return found
 
 
+def described(each: Setting) -> str:
+    """The meaning, with where the setting can be changed at run time if its section does not say so."""
+    text = sentence(each) if each.page == PAGE_OF_GATEWAYS else meaning(each)
+    return f"{text} *At run time: {found}.*" if (found := scope(each)) and found not in OWN_SECTION else text
+
+
 def written(page: str) -> str:
     """The page with the tables of the declarations."""
     rows = tables()
     names = [match["name"] for match in MARK.finditer(page)]
     if sorted(names) != sorted(rows):
         raise SystemExit(f"expected one mark for each of {', '.join(sorted(rows))}, found {', '.join(names)}")
-    return MARK.sub(lambda match: match[1] + table(rows[match["name"]], COLUMNS), page)
+    return MARK.sub(
+        lambda match: match[1] + table(rows[match["name"]], {**COLUMNS, "meaning": described}), page
+    )
 
 
 def main(arguments: list[str]) -> int:
