@@ -50,7 +50,7 @@ for, in any version and for any part of a request; a right to the cluster may re
 | key | API | versions | remarks | rights |
 |---|---|---|---|---|"""
 
-DIFFERENCES = """\
+DIFFERENCES = """
 ## Differences of all APIs
 
 Requests are read as Kafka reads them (`tests/integration/java/test_mutated_requests.py` compares the two):
