@@ -32,28 +32,22 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m contrib.docs.client_conformance` from the recordings of odradek.testing.pushes. -->
 
-This page shows how clients implement KIP-714: their behavior, and the standard metrics they push. Each client
-ran twice, with a push interval of 2 s and a subscription to `org.apache.kafka.`. In the first run its pushes
-were refused once with every recoverable error, and it was closed in an orderly way. In the second run a push
-was refused with INVALID_RECORD. You can make such a report of your own client: [how to test a Kafka
+How clients implement KIP-714: their behavior, and the standard metrics they push. Each client ran twice, with
+a push interval of 2 s and a subscription to `org.apache.kafka.`. In the first run its pushes were refused
+once with every recoverable error, and it was closed in an orderly way. In the second run a push was refused
+with INVALID_RECORD. [Make such a report of your own
 client](../howto/test-what-clients-push.md#a-conformance-report).
 """
 VERDICTS = """\
-The verdict is *ok*, *wrong*, or *unseen* if the situation did not occur or cannot be observed. Each client
-here was closed in an orderly way once, so an unseen terminating push means that the client sent none. Waiting
-times are given as fractions of the push interval. Timing is checked only for intervals of at least 1 s; a
-push may be 0.1 s early or 0.3 s late. If a rule was checked several times, the worst verdict is shown.
-"""
-RULES_TEXT = """\
-The last column says whether the rule can be checked with the [telemetry topic](telemetry-topic.md), which
-contains only accepted pushes and which `odradek conformance` reads. Only a host of the test kit sees
-handshakes and refused pushes.
+An empty cell is *ok*. *unseen*: the situation did not occur or cannot be observed; an unseen terminating push
+means that the client sent none. A push may be 0.1 s early or 0.3 s late. If a rule was checked several times,
+the worst verdict is shown. *In the topic*: `odradek conformance` can check the rule with the [telemetry
+topic](telemetry-topic.md), which contains only accepted pushes.
 """
 METRICS_TEXT = """\
 Names omit the prefix `org.apache.kafka.`. KIP-714 has standard metrics for producers and for consumers, but
-none for admin clients. The KIP marks some of them as required; this page treats all alike. *sent*: with the
-type, temporality, unit and labels of the KIP. *missing*: requested but not sent. franz-go omits a gauge that
-is zero, such as the throttle time of a client that was not throttled.
+none for admin clients. *sent*: with the type, temporality, unit and labels of the KIP. *missing*: requested
+but not sent. franz-go omits a gauge that is zero.
 """
 
 
@@ -80,24 +74,28 @@ def clients(found: dict[str, ConformanceReport]) -> Iterator[str]:
         day = datetime.fromtimestamp((observation(client).until_ms or 0) / 1000, UTC).date().isoformat()
         roles = " and ".join(report.roles)
         wrong = str(len(report.wrong) or NOTHING)
-        name = f"[{client}](#{client})"
+        name = f"[{client}](#{client})" if any(details(client, report)) else client
         rows.append((name, report.software, roles, str(report.metrics_sent), standard, wrong, day))
     return table(headings, rows)
 
 
 def rules(found: dict[str, ConformanceReport]) -> Iterator[str]:
-    """The table of verdicts, by rule and client."""
+    """The table of rules: what they expect, and the verdict on each client if it is not ok."""
     rows = [
-        (rule.name, *(report.rules[number].verdict.value for report in found.values()))
+        (
+            rule.name,
+            rule.expected,
+            "yes" if rule.in_topic else "no",
+            *(verdict(report, number) for report in found.values()),
+        )
         for number, rule in enumerate(RULES)
     ]
-    return table(("rule", *found), rows)
+    return table(("rule", "a client", "in the topic", *found), rows)
 
 
-def expectations() -> Iterator[str]:
-    """The table of rules and what they expect."""
-    rows = [(rule.name, rule.expected, "yes" if rule.in_topic else "no") for rule in RULES]
-    return table(("rule", "a client", "checked with the topic"), rows)
+def verdict(report: ConformanceReport, number: int) -> str:
+    found = report.rules[number].verdict
+    return "" if found is Verdict.OK else found.value
 
 
 def standard_metrics(found: dict[str, ConformanceReport]) -> Iterator[str]:
@@ -125,14 +123,16 @@ def state(row: MetricRow | None) -> str:
 
 
 def details(client: str, report: ConformanceReport) -> Iterator[str]:
-    """The section of a client: the finding of each rule that is not ok, and the problems of its metrics."""
-    yield from (f"### {client}", "")
+    """The section of a client: the finding of each rule that is not ok, and the problems of its metrics.
+
+    Nothing if all is as in the KIP.
+    """
     found = [
         f"* {row.rule}, {row.verdict}: {row.seen}" for row in report.rules if row.verdict is not Verdict.OK
     ]
     found += [f"* `{row.name}`: {'; '.join(row.problems)}" for row in report.metrics if row.problems]
-    yield from found or ["All rules are ok, and all metrics as in the KIP."]
-    yield ""
+    if found:
+        yield from (f"### {client}", "", *found, "")
 
 
 def page() -> str:
@@ -147,9 +147,6 @@ def page() -> str:
         VERDICTS,
         *rules(found),
         "",
-        RULES_TEXT,
-        *expectations(),
-        "",
         "## Standard metrics",
         "",
         METRICS_TEXT,
@@ -157,7 +154,7 @@ def page() -> str:
         "",
         "## Client by client",
         "",
-        "What is not ok, and what was seen.",
+        "What was seen instead.",
         "",
         *(line for client, report in found.items() for line in details(client, report)),
     ]

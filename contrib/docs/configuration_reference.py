@@ -8,7 +8,10 @@ Each table follows a line ``<!-- settings: NAME -->``; the rest of the page is w
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from odradek.broker.quota_table import QuotaTable
@@ -17,20 +20,17 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.hosting.active_plugin import PluginSettings
 from odradek.programs.config import SUBSCRIPTION_SETTINGS, HostConfig
 from odradek.quota.replication_rates import ReplicationRates
-from odradek.settings.reference import COLUMNS as PLAIN
-from odradek.settings.reference import MARK, scope, table
+from odradek.settings.reference import COLUMNS, MARK, meaning, scope, sentence, table
 from odradek.settings.setting import Setting, declared, sections, walk
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "host/docs/reference/configuration.md"
-COLUMNS = {
-    "key": PLAIN["key"],
-    "type": PLAIN["type"],
-    "default": PLAIN["default"],
-    "unit": PLAIN["unit"],
-    "at run time": scope,
-    "meaning": PLAIN["meaning"],
-}
+SMALLEST = "Smallest"
+BOUNDS = re.compile(rf"(?:Largest|{SMALLEST}) value allowed for `(?P<key>[^`]+)`")
+PAGE_OF_GATEWAYS = "gateway.md"
+"""The page that a gateway's section links once, above its table."""
+OWN_SECTION = ("subscription", "quota")
+"""What sections about resources have, whose keys can all be changed at run time."""
 TABLE_OF_SECTION = {
     "broker": "host",
     "audit": "host",
@@ -81,13 +81,43 @@ def tables() -> dict[str, list[Setting]]:
     return found
 
 
+def bounds_of(rows: dict[str, list[Setting]]) -> dict[str, list[Setting]]:
+    """The settings that only bound another one, least first, by the key of that one."""
+    found: dict[str, list[Setting]] = {}
+    for each in sorted(chain(*rows.values()), key=lambda each: "max" in each.name):
+        if match := BOUNDS.match(each.documentation):
+            found.setdefault(match["key"], []).append(each)
+    return found
+
+
+def described(each: Setting, bounds: Iterable[Setting]) -> str:
+    """The meaning, with the settings that bound it, and where it can be changed at run time if its section
+    does not say so.
+    """
+    text = sentence(each) if each.page == PAGE_OF_GATEWAYS else meaning(each)
+    words = ("from" if SMALLEST in bound.documentation else "to" for bound in bounds)
+    named = [
+        f"{word} `{bound.name}` ({bound.default_text})" for word, bound in zip(words, bounds, strict=True)
+    ]
+    if named:
+        text += f" Allowed: {' '.join(named)}."
+    return f"{text} *At run time: {found}.*" if (found := scope(each)) and found not in OWN_SECTION else text
+
+
 def written(page: str) -> str:
     """The page with the tables of the declarations."""
     rows = tables()
     names = [match["name"] for match in MARK.finditer(page)]
     if sorted(names) != sorted(rows):
         raise SystemExit(f"expected one mark for each of {', '.join(sorted(rows))}, found {', '.join(names)}")
-    return MARK.sub(lambda match: match[1] + table(rows[match["name"]], COLUMNS), page)
+    bounds = bounds_of(rows)
+    folded = {bound.name for found in bounds.values() for bound in found}
+    columns = {**COLUMNS, "meaning": lambda each: described(each, bounds.get(each.name, []))}
+
+    def filled(match: re.Match[str]) -> str:
+        return match[1] + table([each for each in rows[match["name"]] if each.name not in folded], columns)
+
+    return MARK.sub(filled, page)
 
 
 def main(arguments: list[str]) -> int:

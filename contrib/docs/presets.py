@@ -23,6 +23,7 @@ from odradek.estimate.series_model import made_series
 from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS
 from odradek.findings.presets import ESSENTIAL, EVERYTHING, PRESETS, Preset, Question, selects
+from odradek.findings.troubles import BY_ID
 from odradek.otlp.labeled_payload import PayloadLimits
 from odradek.otlp.labels import encode_labels
 from odradek.telemetry.payload import label
@@ -132,12 +133,21 @@ def fed(preset: Preset) -> Iterator[Alert]:
             yield alert
 
 
+def compared(alert: Alert) -> Iterator[str]:
+    """The metrics that an alert is about, without those that explain it otherwise."""
+    trouble = BY_ID.get(alert.id)
+    if trouble is None:
+        yield from (metric.name for metric in metrics_in(alert.expr))
+    else:
+        yield from {*trouble.metrics.values(), trouble.per, trouble.position} - {""}
+
+
 def alert_links(preset: Preset, question: Question) -> str:
-    """The alerts of a preset that use metrics of a question."""
+    """The alerts of a preset that are about metrics of a question."""
     return ", ".join(
         f"[{alert.id}](runbook.md#{alert.id})"
         for alert in fed(preset)
-        if any(selects(question.prefixes, metric.name) for metric in metrics_in(alert.expr))
+        if any(selects(question.prefixes, name) for name in compared(alert))
     )
 
 

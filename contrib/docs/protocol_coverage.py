@@ -33,20 +33,25 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m contrib.docs.protocol_coverage`: edit tests/conformance/ledger.toml. -->
 
-This page lists the APIs of the Kafka protocol that this host serves, with their versions.
-Ranges are those of Kafka 4.4 unless stated otherwise.
-The [ledger](../../../tests/conformance/ledger.toml) names the tests that prove each row.
-[FINDINGS](../../../tests/conformance/FINDINGS.md) has Apache Kafka's responses where documents disagree, with
-the bytes.
+The APIs of the Kafka protocol that this host serves. Ranges are those of Kafka 4.4 unless stated otherwise.
+The [ledger](../../../tests/conformance/ledger.toml) names the tests that prove each row, and
+[FINDINGS](../../../tests/conformance/FINDINGS.md) has Apache Kafka's responses where documents disagree.
+
+An API that is not in the table, or a version outside its range, closes the connection, as in Kafka.
+ApiVersions above v5 is answered in v0 with the served range.
+"""
+
+SERVED = """\
+## Served
 
 *Rights* are the operations and resource types that an [authorizer](../howto/authorize-clients.md) is asked
 for, in any version and for any part of a request; a right to the cluster may replace those to topics.
 
-The text of a refused right to the cluster is "Cluster authorization failed."; some of Kafka's texts show a
-Java object with addresses.
+| key | API | versions | remarks | rights |
+|---|---|---|---|---|"""
 
-An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
-ApiVersions above v5 is answered in v0 with the served range.
+DIFFERENCES = """
+## Differences of all APIs
 
 Requests are read as Kafka reads them (`tests/integration/java/test_mutated_requests.py` compares the two):
 text that is not UTF-8 has replacement characters, tags may come in any order, and what a broker cannot read
@@ -187,13 +192,16 @@ def markdown(text: str) -> str:
 def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
     """The text of the page."""
     rows = list(rows)
-    parts = [INTRODUCTION, "## Served\n"]
-    parts.append("| key | API | versions | status |\n|---|---|---|---|")
+    remarks = {api: remarks_on(api, rows) for api in dict.fromkeys(row.api for row in rows)}
+    parts = [INTRODUCTION, SERVED]
     parts += [
-        f"| {row.key} | [{row.api}](#{row.api.lower()}) | {row.versions} | {row.status} |" for row in rows
+        f"| {row.key} | {f'[{row.api}](#{row.api.lower()})' if remarks[row.api] else row.api} "
+        f"| {row.versions} | {summary(row)} | {rights_of(row.api)} |"
+        for row in rows
     ]
-    for api in dict.fromkeys(row.api for row in rows):
-        parts.append(api_section(api, [row for row in rows if row.api == api]))
+    parts.append(DIFFERENCES)
+    parts.append("## Refused, ignored and different\n\nAPIs that are not here do what Kafka does.")
+    parts += [f"\n### {api}\n\n{found}" for api, found in remarks.items() if found]
     parts.append("\n## Not supported\n")
     parts.append("Features of Kafka 4.4 that this host does not have.\n")
     parts.append("| feature | behavior of this host | APIs |\n|---|---|---|")
@@ -203,14 +211,16 @@ def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def api_section(api: str, rows: list[Row]) -> str:
-    """The section of an API: its rows, then the remarks on all of them."""
-    docstring = sections(rows[0].handler)
-    lines = [f"\n### {api}\n"]
-    for found in rows:
-        lines.append(filled(f"**{found.versions}, {found.status}**: {markdown(found.says)}") + "\n")
-        lines += bullets("Refused", Section(items=list(found.refuses)))
-    lines.append(filled(f"Rights: {rights_of(api)}") + "\n")
+def summary(row: Row) -> str:
+    """What a range does, in one sentence."""
+    return ("refused: " if row.status == "refused" else "") + markdown(row.says)
+
+
+def remarks_on(api: str, rows: list[Row]) -> str:
+    """What is refused, ignored or different in an API; empty if nothing is."""
+    of_api = [row for row in rows if row.api == api]
+    docstring = sections(of_api[0].handler)
+    lines = bullets("Refused", Section(items=[each for row in of_api for each in row.refuses]))
     for title in ("Ignored fields", "Differs from Kafka"):
         lines += bullets(title, docstring.get(title, Section()))
     return "\n".join(lines).rstrip()

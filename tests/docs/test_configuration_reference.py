@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from contrib.docs.configuration_reference import tables
 
 from odradek.cli.serve import serve
 from odradek.hosting.active_plugin import PluginState, activate
@@ -25,6 +26,12 @@ def test_the_tables_are_those_of_the_declarations() -> None:
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_every_declared_key_is_on_the_page() -> None:
+    text = page(PAGE)
+
+    assert [each.name for found in tables().values() for each in found if f"`{each.name}`" not in text] == []
 
 
 def test_no_key_is_documented_by_hand() -> None:

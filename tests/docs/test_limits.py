@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 import pytest
+from contrib.docs.configuration_reference import tables
 
 from support.metric_rows import declared
-from support.reference_page import page, rows, sections
+from support.reference_page import page, sections
 
 PAGE = "explanation/limits.md"
 NAMES = set(re.findall(r"`([^`]+)`", page(PAGE)))
-KEYS = rows(page("reference/configuration.md")).keys()
+KEYS = {each.name for each in chain(*tables().values())}
 METRICS = set(declared())
 BOUND = re.compile(r"(.*\.)?max(\..*)?|.*\.limit")
 NO_BOUNDS = frozenset(

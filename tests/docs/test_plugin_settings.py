@@ -38,9 +38,11 @@ def test_a_page_is_checked_and_written(
 ) -> None:
     (tmp_path / "cmdb_of_a_page.py").write_text(
         "from dataclasses import dataclass\n"
-        "from odradek.settings import Duration, TABLE, declare\n\n"
+        "from odradek.settings import Duration, TABLE, Whole, declare\n\n"
         "@dataclass(frozen=True, kw_only=True)\n"
         "class CmdbSettings:\n"
+        "    attempts: int = declare('attempts', Whole(least=1, bound=9), 3, 'Attempts for one question', "
+        "unit='attempts')\n"
         "    timeout_ms: int = declare('timeout', Duration(100, 60_000), 2_000, 'Time for one question')\n"
         "    teams: dict = declare('teams', TABLE, {}, 'Teams', unset='none')\n",
         encoding="utf-8",
@@ -55,9 +57,10 @@ def test_a_page_is_checked_and_written(
     assert "is out of date" in capsys.readouterr().err
     assert page.read_text(encoding="utf-8").splitlines()[2:-2] == [
         "<!-- settings: cmdb_of_a_page:CmdbSettings -->",
-        "| key | type | default | unit | meaning |",
-        "|---|---|---|---|---|",
-        "| `teams.NAME` | table of texts | none | | Teams. |",
-        "| `timeout` | duration, 100ms to 1m | `2s` | | Time for one question. |",
+        "| key | type | default | meaning |",
+        "|---|---|---|---|",
+        "| `attempts` | integer, 1 to 9 attempts | `3` | Attempts for one question. |",
+        "| `teams.NAME` | table of texts | none | Teams. |",
+        "| `timeout` | duration, 100ms to 1m | `2s` | Time for one question. |",
     ]
     sys.modules.pop("cmdb_of_a_page")

@@ -41,8 +41,8 @@ class AuditSettings:
     # fmt: off
     refusals: int = setting(
         "audit.refusals.per.minute", Whole(INT, 1), 60,
-        "Refused requests of one principal, and refused logins from one address, that are logged in a "
-        "minute; the others are counted in a line at its end. What was changed is always logged.",
+        "Refusals of one principal, or logins of one address, that are logged in a minute; the others are "
+        "counted. What was changed is always logged.",
         unit="lines",
     )
     # fmt: on

@@ -59,9 +59,8 @@ class BrokerSettings:
     """Some 150 MB. Kafka has no such limit."""
     name_max_length: int = setting(
         NAME_KEY, Whole(INT, 64, INT16_MAX), 1_024,
-        "Longest name that a client may choose for something that the host keeps: a client id, software "
-        "name, group id, member id, transactional id, user, quota entity or subscription; beyond it "
-        "POLICY_VIOLATION.", unit="characters",
+        "Longest name that a client may choose for something that the host keeps, such as a client id, "
+        "group id or user; beyond it POLICY_VIOLATION.", unit="characters",
     )
     response_max_bytes: int = setting(
         "response.max.bytes", Whole(INT, 1024), 33_554_432,

@@ -57,8 +57,7 @@ class SpoolSettings:
     durability: Durability = setting(
         "telemetry.durability", Choice({each.value: each for each in Durability}), Durability.LOG,
         "What an acknowledged push survives: `log` the end of the process, `fsync` the end of the machine; "
-        "`memory` neither, because only receivers and the queues of forwarders have the push; `kafka` also "
-        "the loss of a broker, because the topic is one of a Kafka cluster.",
+        "`memory` neither; `kafka` also the loss of a broker, because the topic is one of a Kafka cluster.",
         page="../howto/write-to-a-cluster.md",
     )
     topic_name: str = setting(

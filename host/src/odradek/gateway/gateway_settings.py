@@ -95,9 +95,9 @@ class GatewaySettings:
     )
     memory_bytes: int = setting(
         "gateway.memory.max", Whole(LONG, -1), 256 << 20,
-        "Memory of all connections together, for bytes that one side has sent and the other has not taken; "
-        "above it those that hold the most are not read, and one that stands still for `queued.stalled.ms` "
-        "is closed. `-1` is the default, too.", unit="bytes", page=PAGE,
+        "Memory for bytes that one side has sent and the other has not taken; above it the connections that "
+        "hold the most are not read, and one that stands still for `queued.stalled.ms` is closed. `-1` is "
+        "the default, too.", unit="bytes", page=PAGE,
     )
     most_in_flight: int = setting(
         "gateway.in.flight.max", Whole(INT, 2), 1000,

@@ -38,9 +38,9 @@ class GatewayTelemetrySettings:
     subscriptions: SubscriptionSource = setting(
         "gateway.subscriptions", Choice({each.value: each for each in SubscriptionSource}),
         SubscriptionSource.BOTH,
-        "Where subscriptions come from: the CLIENT_METRICS resources of the upstream cluster, the tables "
-        "`[subscriptions.NAME]` of the file, or both, where the file replaces a resource of the same name; "
-        "with `cluster`, the file is used while the cluster refuses to list its resources.",
+        "Where subscriptions come from: the CLIENT_METRICS resources of the cluster, the tables "
+        "`[subscriptions.NAME]` of the file, or both, where the file wins; with `cluster`, the file is used "
+        "while the cluster refuses to list its resources.",
         page="gateway.md",
     )
     own_resources: bool = setting(

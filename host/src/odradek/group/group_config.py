@@ -141,8 +141,7 @@ class GroupConfig:
     consumer_regex_refresh_interval_ms: int = setting(
         "group.consumer.regex.refresh.interval.ms", Whole(INT, 10_000), 600_000,
         "How often the regular expressions of a group of the consumer protocol are matched against all "
-        "topics again. Created and deleted topics are taken in at once, but a changed right to see a topic "
-        "takes effect then.", unit="ms",
+        "topics again, for changed rights; created and deleted topics are taken in at once.", unit="ms",
     )
     consumer_regex_max_length: int = setting(
         "group.consumer.regex.max.length", Whole(INT, 1), 10_000,

@@ -82,9 +82,8 @@ class GatewayLagSettings:
         "gateway.lag",
         Choice({each.value: each for each in Measured}),
         Measured.NONE,
-        "Whose lag `odradek gateway` measures and writes into its telemetry topic: that of all `groups` of "
-        "the cluster, which one of several gateways does; of the `clients` that read through the gateway; of "
-        "`all` of them; or `none`.",
+        "Whose lag `odradek gateway` measures: that of all `groups` of the cluster, which one of several "
+        "gateways does; of the `clients` that read through the gateway; of `all`; or `none`.",
         page=HOWTO,
     )
     interval_ms: int = setting(

@@ -37,7 +37,7 @@ class ProxySettings:
     is_required: bool = setting(
         PROTOCOL, Choice({"none": False, "required": True}), False,
         "With `required`, each connection begins with a header of the PROXY protocol, version 1 or 2, which "
-        "names its client: for labels, quotas, limits of connections, hosts of ACLs and the log.",
+        "has the address of its client.",
         by_listener=True,
     )
     trusted: tuple[Network, ...] = setting(

@@ -130,9 +130,8 @@ class HostConfig:
     )
     protocol_map: Mapping[str, str] = setting(
         PROTOCOL_MAP, PROTOCOLS, {},
-        "Security protocols of listeners with other names, as `NAME:PROTOCOL`; `PLAINTEXT` accepts every "
-        "client as `User:ANONYMOUS`, `SASL_PLAINTEXT` requires a user name and a password, `SSL` encrypts "
-        "and can require certificates, `SASL_SSL` encrypts and requires a user name and a password.",
+        "Security protocols of listeners with other names, as `NAME:PROTOCOL`: `PLAINTEXT`, "
+        "`SASL_PLAINTEXT`, `SSL` or `SASL_SSL`.",
         unset="by the name of each listener", page="../howto/authenticate-clients.md",
     )
     inter_broker_listener: str | None = setting(

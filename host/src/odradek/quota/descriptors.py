@@ -25,8 +25,7 @@ class DescriptorSettings:
     segments: int = setting(
         "log.segments.open.max", Whole(INT, 8), 512,
         "Segment files that are open at a time, but at most an eighth of the process's limit of open files; "
-        "beyond it the least recently used one is closed. As many deleted ones stay open while they are "
-        "sent.", unit="files",
+        "as many deleted ones stay open while they are sent.", unit="files",
     )
     reserved: int = setting(
         "descriptors.reserved", Whole(INT), 256,

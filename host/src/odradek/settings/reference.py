@@ -22,6 +22,13 @@ MARK = re.compile(r"(<!-- settings: (?P<name>[\w.: ]+) -->\n)(?:\|.*\n)*")
 Cell = Callable[[Setting], str]
 
 
+def shape(each: Setting) -> str:
+    """The kind of value with its bounds, in its unit."""
+    if not each.unit:
+        return each.kind.shape
+    return f"{each.kind.shape}{'' if ',' in each.kind.shape else ','} {each.unit}"
+
+
 def default(each: Setting) -> str:
     """The default, or the words for none."""
     return each.unset or f"`{each.default_text}`"
@@ -39,9 +46,13 @@ def scope(each: Setting) -> str:
 
 def meaning(each: Setting) -> str:
     """The sentence, and where to read more."""
-    more = f" [More]({each.page})." if each.page else ""
+    return sentence(each) + (f" [More]({each.page})." if each.page else "")
+
+
+def sentence(each: Setting) -> str:
+    """What the setting does, and where else than in the file it can be set."""
     only = " Not in the file." if not each.in_file else ""
-    return each.documentation.rstrip(".") + "." + own_values(each) + only + more
+    return each.documentation.rstrip(".") + "." + own_values(each) + only
 
 
 def own_values(each: Setting) -> str:
@@ -53,9 +64,8 @@ def own_values(each: Setting) -> str:
 
 COLUMNS: dict[str, Cell] = {
     "key": lambda each: f"`{each.name}{'.NAME' if each.kind is TABLE else ''}`",
-    "type": lambda each: each.kind.shape,
+    "type": shape,
     "default": default,
-    "unit": lambda each: each.unit,
     "meaning": meaning,
 }
 

@@ -121,8 +121,8 @@ class TelemetryConfig:
     )
     labels_wait_ms: int = setting(
         "plugin.labels.wait.ms", Whole(INT, 0, 60_000), 100,
-        "How long a push waits for labels that an enricher finds later, with its connection; then it goes on "
-        "with the labels that are known, and `labels_missing` names the plugins whose labels are missing.",
+        "How long a push waits for labels that an enricher finds later; then it goes on with those that are "
+        "known, and `labels_missing` names the plugins whose labels are missing.",
         unit="ms",
     )
     thread_queue_max_bytes: int = setting(
