@@ -28,7 +28,7 @@ def test_its_metrics_exist() -> None:
 
     named = set(re.findall(r"`(odradek_\w+)`", TEXT))
 
-    assert {name.removesuffix("_total") for name in named} <= exported
+    assert {re.sub("_(total|seconds)$", "", name) for name in named} <= exported
 
 
 def test_it_says_the_versions_and_what_a_refusal_says() -> None:
