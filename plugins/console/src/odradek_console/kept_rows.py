@@ -16,8 +16,8 @@ from odradek_console.pictures import client_row, lag_of
 from odradek_console.rows import ClientRow
 
 RENEWED_MS: Final = 10_000
-"""The row of a client that changes with time is made again after this time, or up to twice as much. All rows of
-5000 clients take more than a second.
+"""The row of a client that changes with time is made again after this time, or up to twice as much: all rows
+of 5000 clients take more than a second.
 """
 FORGOTTEN: Final = 1_000
 """Rows of forgotten clients that may be kept."""
