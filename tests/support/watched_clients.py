@@ -34,7 +34,8 @@ class WatchedClients:
         **connection: Any,
     ) -> TelemetryRecord:
         """A push that the host receives at a second."""
-        labels = {key: value for key in ("group_id", "gateway") if (value := connection.pop(key, None))}
+        given = {key: connection.pop(key, None) for key in ("group_id", "gateway")}
+        labels = {key: value for key, value in given.items() if value}
         record = self.scene.record(
             *metrics,
             at=at,

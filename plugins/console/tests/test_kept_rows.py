@@ -67,6 +67,17 @@ def test_a_row_changes_when_its_client_falls_silent_and_when_it_is_gone() -> Non
     assert watched.row(10_000).findings == ()
 
 
+def test_the_row_of_a_silent_client_is_not_made_for_each_page() -> None:
+    watched = Watched()
+    watched.push(60)
+
+    first = watched.row(1_000)
+
+    assert first.state is State.SILENT
+    assert watched.row(1_005) is first
+    assert watched.row(1_021) is not first
+
+
 def test_a_row_changes_with_the_partitions_of_its_group() -> None:
     watched = Watched()
     for instance in (A, B, C):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from odradek_console.engine.client import Client
-from odradek_console.engine.client_entry import ClientEntry, State
+from odradek_console.engine.client_entry import GONE_MS, ClientEntry, State
 from odradek_console.engine.fleet import Fleet
 from odradek_console.engine.groups import Group
 from odradek_console.engine.lags import Behind
@@ -15,6 +15,10 @@ from odradek_console.figures import with_lag
 from odradek_console.pictures import client_row, lag_of
 from odradek_console.rows import ClientRow
 
+RENEWED_MS: Final = 10_000
+"""The row of a client that changes with time is made again after this time, or up to twice as much: all rows
+of 5000 clients take more than a second.
+"""
 FORGOTTEN: Final = 1_000
 """Rows of forgotten clients that may be kept."""
 
@@ -91,12 +95,14 @@ class KeptRows:
         """The row of a client, made now."""
         row, entry = client_row(self.fleet, client, now_ms), client.entry
         group = partitions_of(self.fleet.groups.at(now_ms), row.group_id)
-        # The findings of a silent client change with time.
         told = (client, *self.fleet.identities.parts(client))
         ends_ms = min(each.entry.changes_ms(now_ms) for each in told if each is client or lives(each, now_ms))
-        end_ms = now_ms if row.state is State.SILENT else ends_ms
+        if ends_ms <= now_ms:  # it is silent, or nobody is heard
+            spread_ms = int.from_bytes(entry.instance_id[-2:]) % RENEWED_MS
+            gone_ms = entry.last_ms + max(GONE_MS, 4 * entry.interval_ms)
+            ends_ms = min(now_ms + RENEWED_MS + spread_ms, gone_ms)
         changes, lag = self.fleet.lags.changes[row.group_id], lag_of(self.fleet, entry)
-        return Kept(row, entry, self.pushes(client), now_ms, end_ms, group, changes, lag)
+        return Kept(row, entry, self.pushes(client), now_ms, ends_ms, group, changes, lag)
 
 
 def lives(client: Client, now_ms: int) -> bool:
