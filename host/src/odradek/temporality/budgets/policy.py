@@ -51,8 +51,8 @@ class BudgetLimits:
 
     # fmt: off
     series: int = declare(
-        "budget.series", Whole(LONG), 1_000_000, "Limit of series of all clients; `0`, also below: no limit.",
-        unit="series",
+        "budget.series", Whole(LONG), 1_000_000,
+        "Limit of series of all clients; `0`, as in the other rows: no limit.", unit="series",
     )
     principal_series: int = declare(
         "budget.principal.series", Whole(LONG), 100_000, "Limit for the clients of one principal.",
