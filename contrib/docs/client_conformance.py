@@ -42,7 +42,7 @@ VERDICTS = """\
 An empty cell is *ok*. *unseen*: the situation did not occur or cannot be observed; an unseen terminating push
 means that the client sent none. A push may be 0.1 s early or 0.3 s late. If a rule was checked several times,
 the worst verdict is shown. *In the topic*: `odradek conformance` can check the rule with the [telemetry
-topic](telemetry-topic.md), which contains only accepted pushes.
+topic](telemetry-topic.md), which has no handshakes and few refused pushes.
 """
 METRICS_TEXT = """\
 Names omit the prefix `org.apache.kafka.`. KIP-714 has standard metrics for producers and for consumers, but
