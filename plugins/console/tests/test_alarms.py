@@ -332,3 +332,21 @@ def test_a_mail_and_a_webhook_arrive() -> None:
     assert [(each["title"], each["message"]) for each in bodies] == [("behind: group a", "Look at it.")]
     assert "Subject: behind: group a" in mails[0]
     assert "Look at it." in mails[0]
+
+
+def test_a_host_that_is_down_is_told_although_its_topic_cannot_be_read(scene: Scene) -> None:
+    down = ProgramRow(program="http://h:1", name="h", kind="host", state="connection refused")
+    scene.sender.programs = lambda: [down]
+    scene.sender.view.reader.progress.problem = "no broker answers"
+
+    scene.go_on(60)
+
+    assert scene.taken == [(name, "host h: connection refused") for name in ("slack", "mail")]
+
+
+def test_alarms_of_clients_that_nobody_can_see_stay() -> None:
+    alarms, sick = Alarms(), [row(1, "stalled")]
+
+    assert titles(alarms, sick, 0, 30) == ["stalled: 1 client"]
+    assert [alarms.at(None, [], second * 1000) for second in (45, 600)] == [[], []]
+    assert titles(alarms, sick, 615) == []

@@ -66,7 +66,7 @@ class Alarms:
 
     def at(
         self,
-        rows: Sequence[ClientRow],
+        rows: Sequence[ClientRow] | None,
         causes: Sequence[Cause],
         now_ms: int,
         programs: Iterable[ProgramRow] = (),
@@ -74,12 +74,12 @@ class Alarms:
         """The messages that are due.
 
         Args:
-            rows: All clients.
+            rows: All clients. None: nobody knows how they are, so their alarms stay as they are.
             causes: What explains the findings of several.
             now_ms: Monotonic milliseconds, not those of the call before.
             programs: Gateways and hosts.
         """
-        found = dict(alarms_of(rows, causes, now_ms)) | {
+        found = dict(alarms_of(rows or (), causes, now_ms)) | {
             (PROGRAM, each.program, ""): Alarm(
                 text=each.problem,
                 clients=(),
@@ -93,7 +93,8 @@ class Alarms:
         for key, alarm in found.items():
             before = self.going_on.get(key, alarm)
             self.going_on[key] = replace(alarm, begin_ms=before.begin_ms, is_told=before.is_told)
-        return [message for key in list(self.going_on) for message in self.due(key, now_ms)]
+        known = [key for key in self.going_on if rows is not None or key[0] == PROGRAM]
+        return [message for key in known for message in self.due(key, now_ms)]
 
     def due(self, key: Key, now_ms: int) -> Iterator[Message]:
         """The message about one alarm, if there is one."""

@@ -132,9 +132,11 @@ class AlarmSender:
         """Look if it is time to, and try what is due."""
         now_s = self.now_s()
         reading = self.view.reading()
-        if now_s >= self.look_s and reading.is_caught_up and not reading.problem:
+        if now_s >= self.look_s:
             self.look_s = now_s + LOOK_S
-            rows, causes = self.view.rows_and_causes()
+            is_read = reading.is_caught_up and not reading.problem
+            rows, causes = self.view.rows_and_causes() if is_read else (None, ())
+            # Programs also if the topic cannot be read: the host that is down may be the one that has it.
             for message in self.alarms.at(rows, causes, int(now_s * 1000), self.programs()):
                 self.put(message, now_s)
         for box in self.boxes:
