@@ -48,7 +48,8 @@ def hosts(config: PluginConfig, key: str) -> tuple[str, ...]:
 
 def site(config: PluginConfig, key: str) -> str:
     """The address of a site, without a slash at its end."""
-    return checked_site(config, key, config.text(key) or "")
+    text = config.text(key)
+    return checked_site(config, key, text) if text else ""
 
 
 def sites(config: PluginConfig, key: str) -> tuple[str, ...]:
@@ -59,11 +60,20 @@ def sites(config: PluginConfig, key: str) -> tuple[str, ...]:
 
 
 def checked_site(config: PluginConfig, key: str, text: str) -> str:
-    parts = urlsplit(text)
-    is_site = parts.scheme in ("http", "https") and parts.hostname and text.isprintable() and " " not in text
-    if text and (not is_site or parts.query or parts.fragment):
-        raise config.error(key, f"expected http://HOST or https://HOST, with a path or none, found {text!r}")
+    if not is_site(text):
+        found = "a user" if "@" in text else repr(text)  # whose password no message shows
+        raise config.error(key, f"expected http://HOST or https://HOST, with a path or none, found {found}")
     return text.rstrip("/")
+
+
+def is_site(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, or no such port
+        return False
+    is_plain = text.isprintable() and not set(text) & set(" ?#@")
+    return parts.scheme in ("http", "https") and has_host and is_plain
 
 
 SECONDS: Final = Special(
