@@ -350,3 +350,23 @@ def test_alarms_of_clients_that_nobody_can_see_stay() -> None:
     assert titles(alarms, sick, 0, 30) == ["stalled: 1 client"]
     assert [alarms.at(None, [], second * 1000) for second in (45, 600)] == [[], []]
     assert titles(alarms, sick, 615) == []
+
+
+def test_a_gateway_that_has_lost_its_destination_and_then_ends() -> None:
+    alarms = Alarms()
+    lost = ProgramRow(program="http://g:1", name="g", kind="gateway", state="up", lost=("otlp",))
+    down = replace(lost, state="connection refused")
+    well = replace(lost, lost=())
+    played = [(lost, 0), (lost, 30), (down, 45), (down, 60), (down, 75), (down, 300)]
+    played += [(lost, 315), (lost, 345), (well, 360), (well, 600)]
+
+    told = [each.title for row, second in played for each in alarms.at([], [], second * 1000, [row])]
+
+    assert told == [
+        "gateway g has lost otlp",
+        "gateway g: connection refused",
+        "gateway g has lost otlp",
+        "Over: gateway g: connection refused",
+        "Over: gateway g has lost otlp",
+    ]
+    assert alarms.going_on == {}

@@ -26,9 +26,11 @@ OVER_MS: Final = 120_000
 MOST_NAMES: Final = 5
 """Clients that a message names."""
 TROUBLES: Final = {each.id: each for each in (*FINDINGS, *SHARED)}
-PROGRAM: Final = "program"
+PROGRAM, LOST, DOWN = "program", "lost", "down"
 Key = tuple[str, str, str]
-"""The finding, and key and value of its cause; both are empty without one. Or `PROGRAM` and its URL."""
+"""The finding, and key and value of its cause; both are empty without one. Or `PROGRAM`, its URL, and whether
+it has lost a destination or is down itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Alarms:
             programs: Gateways and hosts.
         """
         found = dict(alarms_of(rows or (), causes, now_ms)) | {
-            (PROGRAM, each.program, ""): Alarm(
+            (PROGRAM, each.program, LOST if each.state == "up" else DOWN): Alarm(
                 text=each.problem,
                 clients=(),
                 link=program_link(each.program),
@@ -111,7 +113,10 @@ class Alarms:
             yield Message(f"Over: {alarm.text}", f"It has lasted {lasted}.{self.where(alarm)}")
 
     def is_explained(self, key: Key) -> bool:
-        """Whether another alarm is about the same: its clients have got a cause."""
+        """Whether another alarm is about the same: its clients have got a cause, or the program is down."""
+        if key[0] == PROGRAM:
+            down = self.going_on.get((PROGRAM, key[1], DOWN))
+            return down is not None and down.is_told and down.seen_ms > self.going_on[key].seen_ms
         names = {name for id_, *_ in self.going_on.keys() - {key} for name in (id_, *EXPLAINS.get(id_, ()))}
         return key[1] == "" and key[0] in names
 
