@@ -353,3 +353,15 @@ def test_no_page_shows_what_is_in_the_file_of_the_token(content: str, tmp_path: 
 
 def test_a_program_that_is_named_twice_is_one() -> None:
     assert len(Programs([URL, f"{URL}/metrics"]).programs) == 1
+
+
+def test_a_program_that_does_not_answer_takes_nothing_now(scene: Scene) -> None:
+    scene.after(0, waiting=3, delivered=7)
+    assert scene.after(10, waiting=2, delivered=27).per_s == 2
+
+    scene.answer = no_answer
+    scene.programs.ask()
+
+    row = scene.programs.destinations()[0]
+    assert (row.per_s, row.done_s, row.waiting) == (None, None, 2)
+    assert scene.after(10, waiting=1, delivered=47).per_s == 2

@@ -8,8 +8,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -150,19 +152,25 @@ class Program:
         try:
             found = samples_of(page(f"{self.url}/metrics"))
         except (OSError, ValueError) as error:
-            self.problem = cut(str(error)) or type(error).__name__
+            self.fail(str(error) or type(error).__name__)
             return
         except Exception as error:
-            problem = cut(f"its page cannot be read: {error!r}")
-            if problem != self.problem:
+            before = self.problem
+            self.fail(f"its page cannot be read: {error!r}")
+            if self.problem != before:
                 log.exception("the page of a program cannot be read", extra={"program": self.url})
-            self.problem = problem
             return
         before_s, self.samples, self.asked_s, self.problem = self.asked_s, found, clock(), ""
         all_names = {labels.get("plugin", "") for labels, _ in found.get(f"{FORWARDER}queued", ())}
         names = sorted(all_names)[:MOST_DESTINATIONS]
         self.destinations = {name: self.destination(name, self.asked_s - before_s) for name in names}
         self.moved_s = {name: self.moved_s[name] for name in names}
+
+    def fail(self, problem: str) -> None:
+        """Keep what it has told, but nobody knows what its destinations take now."""
+        self.problem = cut(problem)
+        rows = self.destinations.items()
+        self.destinations = {name: replace(row, per_s=None, done_s=None) for name, row in rows}
 
     def destination(self, name: str, seconds: float) -> DestinationRow:
         """A destination as it is now, some seconds after the last look."""
@@ -245,10 +253,10 @@ def samples_of(text: str) -> Samples:
         ValueError: It is no page of metrics of a gateway or a host.
     """
     found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
-    lines = [line for line in text.split("\n") if line.startswith(WANTED)]
+    lines = list(islice((line for line in StringIO(text) if line.startswith(WANTED)), MOST_VALUES + 1))
     if len(lines) > MOST_VALUES:
         raise ValueError(f"its page has more than {MOST_VALUES} values of a gateway or a host")
-    for family in text_string_to_metric_families("\n".join(lines)):
+    for family in text_string_to_metric_families("".join(lines)):
         for sample in family.samples:
             if sample.name in WANTED and abs(sample.value) < LARGEST:
                 labels = {name: cut(value) for name, value in sample.labels.items()}
