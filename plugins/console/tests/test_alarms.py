@@ -332,3 +332,41 @@ def test_a_mail_and_a_webhook_arrive() -> None:
     assert [(each["title"], each["message"]) for each in bodies] == [("behind: group a", "Look at it.")]
     assert "Subject: behind: group a" in mails[0]
     assert "Look at it." in mails[0]
+
+
+def test_a_host_that_is_down_is_told_although_its_topic_cannot_be_read(scene: Scene) -> None:
+    down = ProgramRow(program="http://h:1", name="h", kind="host", state="connection refused")
+    scene.sender.programs = lambda: [down]
+    scene.sender.view.reader.progress.problem = "no broker answers"
+
+    scene.go_on(60)
+
+    assert scene.taken == [(name, "host h: connection refused") for name in ("slack", "mail")]
+
+
+def test_alarms_of_clients_that_nobody_can_see_stay() -> None:
+    alarms, sick = Alarms(), [row(1, "stalled")]
+
+    assert titles(alarms, sick, 0, 30) == ["stalled: 1 client"]
+    assert [alarms.at(None, [], second * 1000) for second in (45, 600)] == [[], []]
+    assert titles(alarms, sick, 615) == []
+
+
+def test_a_gateway_that_has_lost_its_destination_and_then_ends() -> None:
+    alarms = Alarms()
+    lost = ProgramRow(program="http://g:1", name="g", kind="gateway", state="up", lost=("otlp",))
+    down = replace(lost, state="connection refused")
+    well = replace(lost, lost=())
+    played = [(lost, 0), (lost, 30), (down, 45), (down, 60), (down, 75), (down, 300)]
+    played += [(lost, 315), (lost, 345), (well, 360), (well, 600)]
+
+    told = [each.title for row, second in played for each in alarms.at([], [], second * 1000, [row])]
+
+    assert told == [
+        "gateway g has lost otlp",
+        "gateway g: connection refused",
+        "gateway g has lost otlp",
+        "Over: gateway g: connection refused",
+        "Over: gateway g has lost otlp",
+    ]
+    assert alarms.going_on == {}

@@ -9,7 +9,7 @@ import pytest
 
 from odradek.endpoints.http_exchange import NoAnswer
 from odradek_console.reading import programs
-from odradek_console.reading.programs import DestinationRow, Programs, samples_of
+from odradek_console.reading.programs import DestinationRow, ProgramRow, Programs, samples_of
 from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import make_console
@@ -281,3 +281,87 @@ def test_values_that_no_gateway_has_are_no_harm(scene: Scene, value: str) -> Non
 
     assert row.switch in ("", "full", "rewrite-only")
     assert len(row.gateways) <= 64
+
+
+def test_values_whose_sum_is_too_large_are_no_harm(scene: Scene) -> None:
+    workers = "".join(f'odradek_gateway_workers{{of="{each}"}} 1e308\n' for each in "ab")
+    scene.answer = lambda: Answer(f"odradek_up 1\n{workers}")
+    scene.programs.ask()
+
+    assert scene.programs.rows()[0].state == "up"
+
+
+def test_what_a_program_says_is_short_and_printable(scene: Scene) -> None:
+    scene.answer = lambda: Answer(f'odradek_up 1\ntarget_info{{service_instance_id="a\\nb{"c" * 999}"}} 1\n')
+    scene.programs.ask()
+    (row,) = scene.programs.rows()
+    assert row.name.startswith("a\ufffdb")
+    assert len(row.name) < 300
+
+    scene.answer = lambda: Answer(f"odradek_up {'x' * 9_999}\n")
+    scene.programs.ask()
+    assert 0 < len(scene.programs.rows()[0].problem) < 600
+
+
+def test_a_page_with_more_values_than_a_program_has(scene: Scene) -> None:
+    scene.answer = lambda: Answer("odradek_up 1\n" * 20_001)
+    scene.programs.ask()
+
+    assert "more than 20000 values" in scene.programs.rows()[0].state
+
+
+def test_destinations_that_come_and_go_are_bounded_and_forgotten(scene: Scene) -> None:
+    for look in range(3):
+        page = [f'odradek_forwarder_queued{{plugin="{look}-{each}"}} 1\n' for each in range(200)]
+        scene.answer = lambda page=page: Answer("odradek_up 1\n" + "".join(page))
+        scene.programs.ask()
+    (program,) = scene.programs.programs
+
+    assert len(program.destinations) == 100
+    assert program.moved_s.keys() == program.destinations.keys()
+
+
+def test_many_lost_destinations_are_counted() -> None:
+    row = ProgramRow(program=URL, name="east", kind="host", state="up", lost=tuple("abcdefg"))
+
+    assert row.problem == "host east has lost a, b, c, d, e and 2 more"
+
+
+def test_a_page_is_as_old_as_its_answer(scene: Scene) -> None:
+    scene.after(0, waiting=0, delivered=0)
+
+    def slowly() -> Answer:
+        scene.now_s += 20  # it has waited for programs that do not answer
+        return Answer(text(delivered=20))
+
+    scene.answer = slowly
+    scene.programs.ask()
+
+    assert scene.programs.destinations()[0].per_s == 1
+
+
+@pytest.mark.parametrize("content", ["s3cret-1\ns3cret-2\n", "s3cr\u00e9t", ""])
+def test_no_page_shows_what_is_in_the_file_of_the_token(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(content)
+    asked = Programs(["http://127.0.0.1:1"], token=file)
+    asked.ask()
+
+    state = asked.rows()[0].state
+    assert state == "--program-token-file: expected a file with a line of printable ASCII characters"
+
+
+def test_a_program_that_is_named_twice_is_one() -> None:
+    assert len(Programs([URL, f"{URL}/metrics"]).programs) == 1
+
+
+def test_a_program_that_does_not_answer_takes_nothing_now(scene: Scene) -> None:
+    scene.after(0, waiting=3, delivered=7)
+    assert scene.after(10, waiting=2, delivered=27).per_s == 2
+
+    scene.answer = no_answer
+    scene.programs.ask()
+
+    row = scene.programs.destinations()[0]
+    assert (row.per_s, row.done_s, row.waiting) == (None, None, 2)
+    assert scene.after(10, waiting=1, delivered=47).per_s == 2

@@ -85,6 +85,17 @@ def test_it_can_read_another_cluster() -> None:
     assert "kafka:9092" in companion.command("localhost:9092")
 
 
+def test_an_empty_text_names_no_other_cluster() -> None:
+    from odradek_spark.cli.main import spark
+
+    companion = configured(dataset="/data", bootstrap_servers="")
+
+    assert companion is not None
+    program, *arguments = companion.command("localhost:9092")[3:]
+    given = spark.commands[program].make_context(program, arguments).params
+    assert given["bootstrap_servers"] == "localhost:9092"
+
+
 def test_a_key_and_its_option_have_the_same_name() -> None:
     from odradek_spark.cli.main import spark
 

@@ -14,6 +14,7 @@ from odradek.plugin import ConfigError, PluginConfig
 from odradek.settings import (
     FILE,
     LONG,
+    TABLE,
     TEXT,
     Choice,
     Flag,
@@ -23,7 +24,8 @@ from odradek.settings import (
     read_settings,
     section,
 )
-from odradek.settings.options import arguments, options_of, settings_of
+from odradek.settings.options import arguments, option_of, options_of, settings_of
+from odradek.settings.setting import Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ def asked(*given: str) -> tuple[int, str]:
         {},
         {"mode": "fast", "max.most": 9, "max.idle.ms": 60_000, "max.pause.ms": "7"},
         {"names": ["x", "y z"], "loud": False, "ca": __file__},
-        {"names": "x,y", "loud": "true"},
+        {"names": "x,y", "loud": "true", "max.idle.ms": "60_000"},
     ],
 )
 def test_a_command_with_the_options_of_a_table_has_its_settings(values: dict[str, object]) -> None:
@@ -127,3 +129,32 @@ def test_the_help_has_names_units_and_defaults() -> None:
     assert "--idle TIME Rest. [default: 2h]" in told
     assert "--name TEXT Who. May be repeated. Default: only a." in told
     assert "--loud / --no-loud Say it. [default: loud]" in told
+
+
+def test_an_empty_list_is_no_default() -> None:
+    table = PluginConfig("plugins.own", {"servers": "here", "names": []})
+
+    answer = CliRunner().invoke(command, arguments(OwnSettings, table))
+
+    assert answer.output == repr(read_settings(OwnSettings, table)) + "\n"
+    assert "names=()" in answer.output
+
+
+def test_an_empty_text_is_no_required_value() -> None:
+    answer = CliRunner().invoke(command, ["--server", ""])
+
+    assert answer.exit_code == 2
+    assert "--server" in answer.output
+
+
+@pytest.mark.parametrize("declared", [{"kind": TEXT, "sensitive": True}, {"kind": TABLE}])
+def test_a_secret_and_a_table_are_no_options(declared: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"token: .* FILE"):
+        option_of(Setting(name="token", default=None, documentation="A token.", **declared))
+
+
+def test_a_file_of_nobody_is_told() -> None:
+    code, told = asked("--ca", "~no-such-user/ca.pem")
+
+    assert code == 2
+    assert "expected a file, found '~no-such-user/ca.pem'" in told

@@ -114,8 +114,12 @@ class PluginConfig:
         text = self.text(key)
         if text is None:
             return None
-        path = Path(text).expanduser()
-        if not path.is_file():
+        try:
+            path = Path(text).expanduser()
+            is_file = path.is_file()
+        except (OSError, RuntimeError):  # a folder that may not be searched; ~ of nobody
+            is_file = False
+        if not is_file:
             raise self.error(key, f"expected a file, found {text!r}")
         return path
 

@@ -9,8 +9,10 @@ an option for each of them, and the host passes those that the table has::
         settings = settings_of(CmdbSettings, options)
 
 The key ``max.clients`` is the option ``--max-clients``, unless `Setting.option` says otherwise. The option of
-a list is repeated. The option of a key in milliseconds takes a time with its unit, such as ``15m``, unless
-its name ends in ``-ms``, too.
+a list is repeated; an empty text is none of its items. The option of a key in milliseconds takes a time with
+its unit, such as ``15m``, unless its name ends in ``-ms``, too.
+
+Everybody on a machine sees the options of its programs, so a key with a secret has none: declare a `FILE`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any, TypeVar
 import click
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.settings.kinds import FILE, Choice, Duration, Flag, Items, Kind, Whole
+from odradek.settings.kinds import FILE, TABLE, Choice, Duration, Flag, Items, Kind, Whole
 from odradek.settings.reading import Checked
 from odradek.settings.setting import Section, Setting, declared, sections, walk
 from odradek.wire.config_resource import ConfigType
@@ -34,13 +36,15 @@ TIME = Duration(1)
 class Value(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click only
     """A value, read as from a table."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting, self.kind = setting, setting.kind
+    def __init__(self, setting: Setting, required: bool) -> None:
+        self.setting, self.kind, self.required = setting, setting.kind, required
         self.name = metavar(setting)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str | list):
             return value
+        if self.required and not value:
+            self.fail("expected a value, found an empty text", param, ctx)
         if isinstance(value, str) and is_time(self.setting):
             try:
                 value = TIME.parse(value)
@@ -70,15 +74,23 @@ def options_of(kind: Any, required: Collection[str] = ()) -> Decorator:
 
 
 def option_of(each: Setting, *, required: bool = False) -> Decorator:
-    """Adds the option of a setting to a command; the parameter is the key with ``_`` for its dots."""
-    name, value = option_name(each), Value(each)
+    """Adds the option of a setting to a command; the parameter is the key with ``_`` for its dots.
+
+    Raises:
+        TypeError: The setting is a secret or a table.
+    """
+    if each.sensitive or each.kind is TABLE:
+        raise TypeError(f"{each.name}: a secret or a table cannot be an option; declare a FILE with it")
+    name, value = option_name(each), Value(each, required)
     more: dict[str, Any] = {"help": each.documentation.replace("`", ""), "required": required}
     if isinstance(each.kind, Flag):
         name, more = f"{name}/{no(name)}", more | {"default": each.default, "show_default": True}
     elif is_list(each.kind):
 
         def collected(context: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
-            return value.convert(list(values), param, context) if values else each.default
+            return (
+                value.convert([text for text in values if text], param, context) if values else each.default
+            )
 
         default = f" Default: {each.unset}." if each.default else ""
         more |= {"multiple": True, "metavar": value.name, "callback": collected}
@@ -121,9 +133,9 @@ def arguments(kind: Any, table: PluginConfig) -> list[str]:
         if isinstance(each.kind, Flag):
             found.append(name if each.kind.read(table, each.name) else no(name))
         elif is_list(each.kind):
-            found += [part for text in table.texts(each.name) for part in (name, text)]
+            found += [part for text in table.texts(each.name) or [""] for part in (name, text)]
         else:
-            found += [name, f"{value}ms" if is_time(each) else str(value)]
+            found += [name, f"{int(str(value))}ms" if is_time(each) else str(value)]
     return found
 
 

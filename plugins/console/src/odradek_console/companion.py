@@ -11,6 +11,7 @@ from typing import Final
 
 from odradek.client.command_config import load_command_config
 from odradek.endpoints import Address, read_listener_tls
+from odradek.endpoints.tls_context import default_context
 from odradek.plugin import ConfigError, PluginConfig
 from odradek.settings import read_settings
 from odradek.settings.options import arguments, option_name
@@ -91,6 +92,11 @@ def read_console(config: PluginConfig) -> ConsoleProcess | None:
             read_destinations(settings.alarms)
     with explained(config, "owners"):
         read_owners(reading.owners)
+    if settings.program_ca is not None:
+        try:
+            default_context(cafile=settings.program_ca)
+        except OSError as error:
+            raise config.error("program.ca", str(error)) from None
     with explained(config, "command.config"):
         table = load_command_config(reading.command_config).table
     if not address.port:

@@ -31,8 +31,17 @@ def servers(config: PluginConfig, key: str) -> str | None:
     return text
 
 
-def path(config: PluginConfig, key: str) -> Path:
-    return Path(config.text(key) or "")
+def new_file(config: PluginConfig, key: str) -> Path:
+    """The path of a file that may be missing, in a folder that exists."""
+    text = config.text(key) or ""
+    try:
+        path = Path(text).expanduser()
+        has_place = path.parent.is_dir() and not path.is_dir()
+    except (OSError, RuntimeError):  # a folder that may not be searched; ~ of nobody
+        has_place = False
+    if not has_place:
+        raise config.error(key, f"expected a file in an existing folder, found {text!r}")
+    return path
 
 
 def networks(config: PluginConfig, key: str) -> tuple[Network, ...]:
@@ -48,7 +57,8 @@ def hosts(config: PluginConfig, key: str) -> tuple[str, ...]:
 
 def site(config: PluginConfig, key: str) -> str:
     """The address of a site, without a slash at its end."""
-    return checked_site(config, key, config.text(key) or "")
+    text = config.text(key)
+    return checked_site(config, key, text) if text else ""
 
 
 def sites(config: PluginConfig, key: str) -> tuple[str, ...]:
@@ -59,11 +69,20 @@ def sites(config: PluginConfig, key: str) -> tuple[str, ...]:
 
 
 def checked_site(config: PluginConfig, key: str, text: str) -> str:
-    parts = urlsplit(text)
-    is_site = parts.scheme in ("http", "https") and parts.hostname and text.isprintable() and " " not in text
-    if text and (not is_site or parts.query or parts.fragment):
-        raise config.error(key, f"expected http://HOST or https://HOST, with a path or none, found {text!r}")
+    if not is_site(text):
+        found = "a user" if "@" in text else repr(text)  # whose password no message shows
+        raise config.error(key, f"expected http://HOST or https://HOST, with a path or none, found {found}")
     return text.rstrip("/")
+
+
+def is_site(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets without an address, or no such port
+        return False
+    is_plain = text.isprintable() and not set(text) & set(" ?#@")
+    return parts.scheme in ("http", "https") and has_host and is_plain
 
 
 SECONDS: Final = Special(
@@ -72,7 +91,7 @@ SECONDS: Final = Special(
 """A key in milliseconds whose value is in seconds."""
 SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=servers)
 LISTENER: Final = Special(shape="`HOST:PORT`", read=read_address, text=str)
-NEW_FILE: Final = Special(shape="path of a file", read=path)
+NEW_FILE: Final = Special(shape="path of a file", read=new_file)
 NETWORKS: Final = Special(type=LIST, shape="list of addresses and networks", read=networks)
 HOSTS: Final = Special(type=LIST, shape="list", read=hosts)
 SITE: Final = Special(shape="URL", read=site)

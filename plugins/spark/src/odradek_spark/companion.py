@@ -27,7 +27,7 @@ class Pipeline:
     def command(self, bootstrap_servers: str) -> list[str]:
         host = () if self.settings.bootstrap_servers else ("--bootstrap-server", bootstrap_servers)
         program = [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
-        return [*program, *host, *self.arguments]
+        return [*program, *self.arguments, *host]  # last: the key may be there with an empty text
 
     @property
     def security_protocol(self) -> str:

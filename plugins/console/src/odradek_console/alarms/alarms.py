@@ -26,9 +26,11 @@ OVER_MS: Final = 120_000
 MOST_NAMES: Final = 5
 """Clients that a message names."""
 TROUBLES: Final = {each.id: each for each in (*FINDINGS, *SHARED)}
-PROGRAM: Final = "program"
+PROGRAM, LOST, DOWN = "program", "lost", "down"
 Key = tuple[str, str, str]
-"""The finding, and key and value of its cause; both are empty without one. Or `PROGRAM` and its URL."""
+"""The finding, and key and value of its cause; both are empty without one. Or `PROGRAM`, its URL, and whether
+it has lost a destination or is down itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Alarms:
 
     def at(
         self,
-        rows: Sequence[ClientRow],
+        rows: Sequence[ClientRow] | None,
         causes: Sequence[Cause],
         now_ms: int,
         programs: Iterable[ProgramRow] = (),
@@ -74,13 +76,13 @@ class Alarms:
         """The messages that are due.
 
         Args:
-            rows: All clients.
+            rows: All clients. None: nobody knows how they are, so their alarms stay as they are.
             causes: What explains the findings of several.
             now_ms: Monotonic milliseconds, not those of the call before.
             programs: Gateways and hosts.
         """
-        found = dict(alarms_of(rows, causes, now_ms)) | {
-            (PROGRAM, each.program, ""): Alarm(
+        found = dict(alarms_of(rows or (), causes, now_ms)) | {
+            (PROGRAM, each.program, LOST if each.state == "up" else DOWN): Alarm(
                 text=each.problem,
                 clients=(),
                 link=program_link(each.program),
@@ -93,7 +95,8 @@ class Alarms:
         for key, alarm in found.items():
             before = self.going_on.get(key, alarm)
             self.going_on[key] = replace(alarm, begin_ms=before.begin_ms, is_told=before.is_told)
-        return [message for key in list(self.going_on) for message in self.due(key, now_ms)]
+        known = [key for key in self.going_on if rows is not None or key[0] == PROGRAM]
+        return [message for key in known for message in self.due(key, now_ms)]
 
     def due(self, key: Key, now_ms: int) -> Iterator[Message]:
         """The message about one alarm, if there is one."""
@@ -110,7 +113,10 @@ class Alarms:
             yield Message(f"Over: {alarm.text}", f"It has lasted {lasted}.{self.where(alarm)}")
 
     def is_explained(self, key: Key) -> bool:
-        """Whether another alarm is about the same: its clients have got a cause."""
+        """Whether another alarm is about the same: its clients have got a cause, or the program is down."""
+        if key[0] == PROGRAM:
+            down = self.going_on.get((PROGRAM, key[1], DOWN))
+            return down is not None and down.is_told and down.seen_ms > self.going_on[key].seen_ms
         names = {name for id_, *_ in self.going_on.keys() - {key} for name in (id_, *EXPLAINS.get(id_, ()))}
         return key[1] == "" and key[0] in names
 

@@ -132,10 +132,14 @@ class AlarmSender:
         """Look if it is time to, and try what is due."""
         now_s = self.now_s()
         reading = self.view.reading()
-        if now_s >= self.look_s and reading.is_caught_up and not reading.problem:
+        if now_s >= self.look_s:
             self.look_s = now_s + LOOK_S
-            rows, causes = self.view.rows_and_causes()
-            for message in self.alarms.at(rows, causes, int(now_s * 1000), self.programs()):
+            now_ms, programs = int(now_s * 1000), self.programs()
+            if reading.is_caught_up and not reading.problem:
+                messages = self.alarms.at(*self.view.rows_and_causes(), now_ms, programs)
+            else:  # perhaps since the host with the topic is down
+                messages = self.alarms.at(None, (), now_ms, programs)
+            for message in messages:
                 self.put(message, now_s)
         for box in self.boxes:
             if box.waiting and now_s >= box.next_s:

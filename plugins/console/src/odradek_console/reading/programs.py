@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from odradek.endpoints import read_small_file
 from odradek.endpoints.http_exchange import NoAnswer, exchange
 from odradek.endpoints.tls_context import default_context
+from odradek_console.engine.texts import cut
 from odradek_console.json_form import JsonRow
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,14 @@ AT_ONCE: Final = 8
 """Programs that are asked at the same time: one that does not answer holds up no other."""
 NOT_ASKED: Final = "not asked yet"
 MOST_WORKERS: Final = 64
+MOST_VALUES: Final = 20_000
+"""Of one page, of those that are looked at."""
+MOST_DESTINATIONS: Final = 100
+"""Of one program, the first ones by name."""
+MOST_NAMED: Final = 5
+"""Destinations in a sentence."""
+LARGEST: Final = 1e18
+"""Larger values are no bytes, pushes or seconds of a program."""
 STEPS: Final = ("full", "no-observation", "no-telemetry", "rewrite-only")
 """Of the kill switch of a gateway."""
 FORWARDER, GATEWAY = "odradek_forwarder_", "odradek_gateway_"
@@ -87,7 +97,8 @@ class ProgramRow(JsonRow):
         who = f"{self.kind} {self.name}".lstrip()
         if self.program and self.state not in ("up", NOT_ASKED):
             return f"{who}: {self.state}"
-        return f"{who} has lost {', '.join(self.lost)}" if self.lost else ""
+        more = f" and {len(self.lost) - MOST_NAMED} more" if len(self.lost) > MOST_NAMED else ""
+        return f"{who} has lost {', '.join(self.lost[:MOST_NAMED])}{more}" if self.lost else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,22 +147,30 @@ class Program:
         """Its name, or its address."""
         return self.about.get("service_instance_id") or self.url.partition("://")[2]
 
-    def ask(self, page: Callable[[str], str], now_s: float) -> None:
+    def ask(self, page: Callable[[str], str], clock: Callable[[], float]) -> None:
         """Read its metrics."""
         try:
             found = samples_of(page(f"{self.url}/metrics"))
         except (OSError, ValueError) as error:
-            self.problem = str(error) or type(error).__name__
+            self.fail(str(error) or type(error).__name__)
             return
         except Exception as error:
-            problem = f"its page cannot be read: {error!r}"
-            if problem != self.problem:
+            before = self.problem
+            self.fail(f"its page cannot be read: {error!r}")
+            if self.problem != before:
                 log.exception("the page of a program cannot be read", extra={"program": self.url})
-            self.problem = problem
             return
-        before_s, self.samples, self.asked_s, self.problem = self.asked_s, found, now_s, ""
-        names = sorted({labels.get("plugin", "") for labels, _ in found.get(f"{FORWARDER}queued", ())})
-        self.destinations = {name: self.destination(name, now_s - before_s) for name in names}
+        before_s, self.samples, self.asked_s, self.problem = self.asked_s, found, clock(), ""
+        all_names = {labels.get("plugin", "") for labels, _ in found.get(f"{FORWARDER}queued", ())}
+        names = sorted(all_names)[:MOST_DESTINATIONS]
+        self.destinations = {name: self.destination(name, self.asked_s - before_s) for name in names}
+        self.moved_s = {name: self.moved_s[name] for name in names}
+
+    def fail(self, problem: str) -> None:
+        """Keep what it has told, but nobody knows what its destinations take now."""
+        self.problem = cut(problem)
+        rows = self.destinations.items()
+        self.destinations = {name: replace(row, per_s=None, done_s=None) for name, row in rows}
 
     def destination(self, name: str, seconds: float) -> DestinationRow:
         """A destination as it is now, some seconds after the last look."""
@@ -234,12 +253,28 @@ def samples_of(text: str) -> Samples:
         ValueError: It is no page of metrics of a gateway or a host.
     """
     found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
-    for family in text_string_to_metric_families(text):
+    lines = list(islice((line for line in StringIO(text) if line.startswith(WANTED)), MOST_VALUES + 1))
+    if len(lines) > MOST_VALUES:
+        raise ValueError(f"its page has more than {MOST_VALUES} values of a gateway or a host")
+    for family in text_string_to_metric_families("".join(lines)):
         for sample in family.samples:
-            if sample.name in WANTED and math.isfinite(sample.value):
-                found[sample.name].append((sample.labels, sample.value))
+            if sample.name in WANTED and abs(sample.value) < LARGEST:
+                labels = {name: cut(value) for name, value in sample.labels.items()}
+                found[sample.name].append((labels, sample.value))
     if "odradek_up" not in found:
         raise ValueError("its page has no metrics of a gateway or a host")
+    return found
+
+
+def token_in(path: Path) -> str:
+    """The token in a file.
+
+    Raises:
+        OSError: The file cannot be read, or has none. The message never shows what is in it.
+    """
+    found = read_small_file(path).decode("latin-1").strip()
+    if not found or not found.isascii() or not found.isprintable():
+        raise NoAnswer("--program-token-file: expected a file with a line of printable ASCII characters")
     return found
 
 
@@ -263,7 +298,8 @@ class Programs:
         token: Path | None = None,
         ca: Path | None = None,
     ) -> None:
-        self.programs = [Program(each.removesuffix("/metrics")) for each in urls]
+        once = dict.fromkeys(each.removesuffix("/metrics") for each in urls)
+        self.programs = [Program(each) for each in once]
         self.token = token
         self.tls = None if ca is None else default_context(cafile=ca)
         self.now_s = now_s
@@ -291,7 +327,7 @@ class Programs:
         """Ask each program."""
         with ThreadPoolExecutor(AT_ONCE, "program") as threads:
             for each in self.programs:
-                threads.submit(each.ask, self.page, self.now_s())
+                threads.submit(each.ask, self.page, self.now_s)
 
     def page(self, url: str) -> str:
         """A page of a program.
@@ -300,7 +336,7 @@ class Programs:
             OSError: There is no answer, or the file of the token cannot be read.
             ValueError: It is no text.
         """
-        token = "" if self.token is None else read_small_file(self.token).decode("ascii").strip()
+        token = "" if self.token is None else token_in(self.token)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         answer = exchange(url, timeout_s=TIMEOUT_S, max_bytes=MOST_BYTES, headers=headers, tls=self.tls)
         if answer.status == HTTPStatus.UNAUTHORIZED:
