@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -313,7 +314,7 @@ def test_a_page_with_more_values_than_a_program_has(scene: Scene) -> None:
 def test_destinations_that_come_and_go_are_bounded_and_forgotten(scene: Scene) -> None:
     for look in range(3):
         page = [f'odradek_forwarder_queued{{plugin="{look}-{each}"}} 1\n' for each in range(200)]
-        scene.answer = lambda page=page: Answer("odradek_up 1\n" + "".join(page))
+        scene.answer = partial(Answer, "odradek_up 1\n" + "".join(page))
         scene.programs.ask()
     (program,) = scene.programs.programs
 
