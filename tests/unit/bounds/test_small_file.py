@@ -84,3 +84,11 @@ def test_no_reader_waits_for_what_is_no_file(tmp_path: Path, what: str, kind: st
         match=f"it is {kind}, expected a file",
     ):
         READERS[what](path)
+
+
+@pytest.mark.parametrize(
+    "read", [lambda name: content("password", Path(name)), lambda name: file_content(name, "k", "t")]
+)
+def test_the_home_of_nobody_is_a_file_that_cannot_be_read(read: Callable[[str], object]) -> None:
+    with pytest.raises(ConfigError, match="there is no such user"):
+        read("~nobody-of-this-name/secret")

@@ -83,14 +83,26 @@ def test_a_table_is_read_below_its_key() -> None:
 def test_a_file_must_exist(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("secret")
-    config = config_of(good=str(path), bad=str(tmp_path / "other"), folder=str(tmp_path))
+    bad, nobody = str(tmp_path / "other"), "~nobody-of-this-name/token"
+    config = config_of(good=str(path), bad=bad, folder=str(tmp_path), nobody=nobody)
 
     found = config.file("good")
 
     assert found == path
-    for key in ("bad", "folder"):
+    for key in ("bad", "folder", "nobody"):
         with pytest.raises(ConfigError, match="expected a file"):
             config.file(key)
+
+
+def test_a_file_to_be_made_needs_its_folder(tmp_path: Path) -> None:
+    nowhere, nobody = str(tmp_path / "none" / "totals"), "~nobody-of-this-name/totals"
+    config = config_of(good=str(tmp_path / "new"), nowhere=nowhere, folder=str(tmp_path), nobody=nobody)
+
+    assert config.new_file("good") == tmp_path / "new"
+    assert config.new_file("absent") is None
+    for key in ("nowhere", "folder", "nobody"):
+        with pytest.raises(ConfigError, match="expected a file in an existing folder"):
+            config.new_file(key)
 
 
 READERS: list[tuple[Callable[[PluginConfig], object], object]] = [

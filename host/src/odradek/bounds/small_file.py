@@ -18,6 +18,18 @@ KINDS: Final = {
 }
 
 
+def expanded(path: str | Path) -> Path:
+    """The path with the home of a user in place of ``~`` or ``~NAME``.
+
+    Raises:
+        OSError: There is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise FileNotFoundError(errno.ENOENT, "there is no such user", str(path)) from None
+
+
 def read_small_file(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the content of a regular file. It never waits for another program, as reading a pipe would.
 

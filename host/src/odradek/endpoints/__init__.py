@@ -11,7 +11,7 @@ Address(host='::1', port=4318)
 
 from __future__ import annotations
 
-from odradek.bounds.small_file import read_small_file
+from odradek.bounds.small_file import expanded, read_small_file
 from odradek.endpoints.credentials import (
     OURS,
     BadSecret,
@@ -52,6 +52,7 @@ __all__ = [
     "Unauthorized",
     "WatchedFiles",
     "checked_headers",
+    "expanded",
     "holder_of",
     "not_renewed",
     "parsed_address",

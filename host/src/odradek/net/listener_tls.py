@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from odradek.bounds.small_file import expanded
 from odradek.plugin.config import ConfigError
 from odradek.security.principal_mapping import NoMatchingRule
 from odradek.security.principals import UnknownPrincipal
@@ -60,7 +61,7 @@ class ListenerTls:
             ConfigError: They are not usable.
         """
         location = settings.keystore_location
-        found = location and stat_of(Path(location).expanduser())
+        found = location and stat_of(location)
         if location and found:
             warn_if_others_read(Path(location), found, KEYSTORE_LOCATION)
         # not at the top: a host without TLS starts without it
@@ -166,22 +167,22 @@ def has_expired(certificate: Certificate) -> bool:
 def stamps(settings: TlsSettings) -> Sequence[Stamp]:
     """Return the state of each file of the settings."""
     return [
-        stamp(Path(location).expanduser())
+        stamp(location)
         for location in (settings.keystore_location, settings.truststore_location)
         if location is not None
     ]
 
 
-def stamp(path: Path) -> Stamp:
+def stamp(location: str) -> Stamp:
     """Return the state of a file."""
-    found = stat_of(path)
+    found = stat_of(location)
     return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def stat_of(path: Path) -> os.stat_result | None:
+def stat_of(location: str) -> os.stat_result | None:
     """Return what the system knows about a file; None if there is none."""
     try:
-        return path.stat()
+        return expanded(location).stat()
     except OSError:
         return None
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from odradek.bounds.small_file import expanded
+
 
 class ConfigError(Exception):
     """The user's configuration is unusable. The host does not start and exits with status 2.
@@ -115,12 +117,26 @@ class PluginConfig:
         if text is None:
             return None
         try:
-            path = Path(text).expanduser()
+            path = expanded(text)
             is_file = path.is_file()
-        except (OSError, RuntimeError):  # a folder that may not be searched; ~ of nobody
+        except OSError:  # a folder that may not be searched
             is_file = False
         if not is_file:
             raise self.error(key, f"expected a file, found {text!r}")
+        return path
+
+    def new_file(self, key: str) -> Path | None:
+        """Read the path of a file that may be missing, in a folder that exists; None without one."""
+        text = self.text(key)
+        if not text:
+            return None
+        try:
+            path = expanded(text)
+            has_place = path.parent.is_dir() and not path.is_dir()
+        except OSError:
+            has_place = False
+        if not has_place:
+            raise self.error(key, f"expected a file in an existing folder, found {text!r}")
         return path
 
     def value(self, key: str) -> object | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from odradek.bounds.small_file import read_small_file
+from odradek.bounds.small_file import expanded, read_small_file
 from odradek.plugin.config import ConfigError
 from odradek.security.certificate import BadCertificate, Certificate, read_certificate
 from odradek.security.tls_settings import (
@@ -146,7 +146,7 @@ def file_content(location: str, key: str, type_key: str) -> bytes:
         ConfigError: It cannot be read, is too large, or is a JKS file.
     """
     try:
-        content = read_small_file(Path(location).expanduser(), MOST_BYTES)
+        content = read_small_file(expanded(location), MOST_BYTES)
     except OSError as error:
         raise ConfigError(key, f"cannot read {location}: {(error.strerror or str(error)).lower()}") from None
     if content.startswith(JKS_MAGIC):

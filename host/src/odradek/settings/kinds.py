@@ -294,6 +294,7 @@ class Special:
 INT, LONG, LIST = ConfigType.INT, ConfigType.LONG, ConfigType.LIST
 TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
 FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.file)
+NEW_FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.new_file)
 TABLE = Special(type=ConfigType.STRING, shape="table of texts", read=PluginConfig.table, text=pairs)
 """Read also if the table is absent: its keys are known then."""
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from odradek.bounds.small_file import read_small_file
+from odradek.bounds.small_file import expanded, read_small_file
 from odradek.plugin.config import ConfigError
 from odradek.settings.properties import properties
 
@@ -78,8 +78,8 @@ def from_file(key: str, name: str) -> str:
 def content(key: str, path: Path) -> str:
     """Read a file with a secret; warn if other users can read it too."""
     try:
-        text = read_small_file(path.expanduser(), MAX_BYTES).decode()
-        warn_if_others_read(path, path.expanduser().stat(), key)
+        text = read_small_file(expanded(path), MAX_BYTES).decode()
+        warn_if_others_read(path, expanded(path).stat(), key)
     except OSError as error:
         raise ConfigError(key, f"the file {path} cannot be read: {(error.strerror or '').lower()}") from None
     except UnicodeDecodeError:

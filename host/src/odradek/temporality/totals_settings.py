@@ -8,26 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from odradek.plugin import LABELS_MISSING, PluginConfig
-from odradek.settings import TEXT, Items, Special, declare, read_settings, section
+from odradek.settings import NEW_FILE, TEXT, Items, declare, read_settings, section
 from odradek.settings.setting import walk
 from odradek.temporality.counts import Limits
 
 DELTA: Final = "delta"
 CUMULATIVE: Final = "cumulative"
 FILE: Final = "totals.file"
-
-
-def read_file(config: PluginConfig, key: str) -> Path | None:
-    """Read the path of a file that may be missing, in a folder that exists.
-
-    Raises:
-        ConfigError: There is no such folder.
-    """
-    text = config.text(key)
-    path = Path(text).expanduser() if text else None
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise config.error(key, f"expected a file in an existing folder, found {text!r}")
-    return path
 
 
 def with_missing(names: Sequence[str]) -> tuple[str, ...]:
@@ -41,7 +28,7 @@ class TotalsSettings:
 
     # fmt: off
     file: Path | None = declare(
-        FILE, Special(shape="path of a file", read=read_file), None,
+        FILE, NEW_FILE, None,
         "The file of the totals, created if it is missing; each destination needs its own, on a disk that "
         "survives a restart.", unset="one in `data.dir`",
     )

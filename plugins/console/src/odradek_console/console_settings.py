@@ -8,12 +8,12 @@ from pathlib import Path
 
 from odradek.endpoints.log_lines import FORMATTERS
 from odradek.plugin import ConfigError
-from odradek.settings import FILE, Choice, declare, section
+from odradek.settings import FILE, NEW_FILE, Choice, declare, section
 from odradek_console.alarms.sender import SenderSettings
 from odradek_console.engine.fleet import FleetLimits
 from odradek_console.reading.tables_settings import TablesSettings
 from odradek_console.reading_settings import ReadingSettings
-from odradek_console.setting_kinds import NEW_FILE, SITE, SITES
+from odradek_console.setting_kinds import SITE, SITES
 from odradek_console.web.access_settings import AccessSettings
 from odradek_console.web.oidc_settings import OidcSettings
 from odradek_console.web.server_settings import ServerSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -29,19 +28,6 @@ def servers(config: PluginConfig, key: str) -> str | None:
     except ConfigError as error:
         raise config.error(key, error.problem) from None
     return text
-
-
-def new_file(config: PluginConfig, key: str) -> Path:
-    """The path of a file that may be missing, in a folder that exists."""
-    text = config.text(key) or ""
-    try:
-        path = Path(text).expanduser()
-        has_place = path.parent.is_dir() and not path.is_dir()
-    except (OSError, RuntimeError):  # a folder that may not be searched; ~ of nobody
-        has_place = False
-    if not has_place:
-        raise config.error(key, f"expected a file in an existing folder, found {text!r}")
-    return path
 
 
 def networks(config: PluginConfig, key: str) -> tuple[Network, ...]:
@@ -91,7 +77,6 @@ SECONDS: Final = Special(
 """A key in milliseconds whose value is in seconds."""
 SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=servers)
 LISTENER: Final = Special(shape="`HOST:PORT`", read=read_address, text=str)
-NEW_FILE: Final = Special(shape="path of a file", read=new_file)
 NETWORKS: Final = Special(type=LIST, shape="list of addresses and networks", read=networks)
 HOSTS: Final = Special(type=LIST, shape="list", read=hosts)
 SITE: Final = Special(shape="URL", read=site)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
+from odradek.endpoints import expanded
 from odradek.plugin import PluginConfig
 from odradek.settings.properties import JAAS, UNSECURED_SUBJECT, jaas_options, properties
 
@@ -46,7 +46,7 @@ def from_command_config(config: PluginConfig, key: str) -> dict[str, str]:
     if not name:
         return {}
     try:
-        found = properties(Path(name).expanduser().read_text(encoding="utf-8"))
+        found = properties(expanded(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise config.error(key, f"{name} cannot be read: {error}") from error
     for each in NOT_THERE:
