@@ -94,7 +94,7 @@ def test_a_checkout_can_be_installed_as_on_the_page(tmp_path: Path) -> None:
     assert "otlp" in reader.run("odradek plugins")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly  # `.ci/run` tries the wheels at each change
 @pytest.mark.timeout(400)
 @pytest.mark.xdist_group("wheels")
 def test_wheels_can_be_installed_as_on_the_page(installed_from_wheels: Reader) -> None:

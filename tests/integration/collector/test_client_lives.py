@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 LIVES = (*HEALTHY, *SICK)
 
 
-@pytest.mark.parametrize(("way", "interval_s"), [("scrape", 10), ("remote-write", 60)])
+@pytest.mark.parametrize(
+    ("way", "interval_s"), [("scrape", 10), pytest.param("remote-write", 60, marks=pytest.mark.nightly)]
+)
 def test_lives_have_the_alerts_that_are_told_of_them(
     promtool: Path, tmp_path: Path, way: Way, interval_s: int
 ) -> None:
