@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings import NEW_FILE
 
 
 def config_of(**values: object) -> PluginConfig:
@@ -98,11 +99,11 @@ def test_a_file_to_be_made_needs_its_folder(tmp_path: Path) -> None:
     nowhere, nobody = str(tmp_path / "none" / "totals"), "~nobody-of-this-name/totals"
     config = config_of(good=str(tmp_path / "new"), nowhere=nowhere, folder=str(tmp_path), nobody=nobody)
 
-    assert config.new_file("good") == tmp_path / "new"
-    assert config.new_file("absent") is None
+    assert NEW_FILE.read(config, "good") == tmp_path / "new"
+    assert NEW_FILE.read(config, "absent") is None
     for key in ("nowhere", "folder", "nobody"):
         with pytest.raises(ConfigError, match="expected a file in an existing folder"):
-            config.new_file(key)
+            NEW_FILE.read(config, key)
 
 
 READERS: list[tuple[Callable[[PluginConfig], object], object]] = [

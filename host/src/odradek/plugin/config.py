@@ -125,20 +125,6 @@ class PluginConfig:
             raise self.error(key, f"expected a file, found {text!r}")
         return path
 
-    def new_file(self, key: str) -> Path | None:
-        """Read the path of a file that may be missing, in a folder that exists; None without one."""
-        text = self.text(key)
-        if not text:
-            return None
-        try:
-            path = expanded(text)
-            has_place = path.parent.is_dir() and not path.is_dir()
-        except OSError:
-            has_place = False
-        if not has_place:
-            raise self.error(key, f"expected a file in an existing folder, found {text!r}")
-        return path
-
     def value(self, key: str) -> object | None:
         """Read the raw value; None if the key is absent."""
         self.known.add(key)

@@ -10,8 +10,10 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from odradek.bounds.small_file import expanded
 from odradek.plugin.config import PluginConfig
 from odradek.wire.config_resource import ConfigType
 from odradek.wire.limits import INT32_MAX, INT64_MAX
@@ -291,10 +293,29 @@ class Special:
     text: Callable[[Any], str] = printed
 
 
+def new_file(config: PluginConfig, key: str) -> Path | None:
+    """Read the path of a file that may be missing, in a folder that exists; None without one.
+
+    Raises:
+        ConfigError: There is no such folder, or the path is one.
+    """
+    text = config.text(key)
+    if not text:
+        return None
+    try:
+        path = expanded(text)
+        has_place = path.parent.is_dir() and not path.is_dir()
+    except OSError:
+        has_place = False
+    if not has_place:
+        raise config.error(key, f"expected a file in an existing folder, found {text!r}")
+    return path
+
+
 INT, LONG, LIST = ConfigType.INT, ConfigType.LONG, ConfigType.LIST
 TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
 FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.file)
-NEW_FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.new_file)
+NEW_FILE = Special(type=ConfigType.STRING, shape="path of a file", read=new_file)
 TABLE = Special(type=ConfigType.STRING, shape="table of texts", read=PluginConfig.table, text=pairs)
 """Read also if the table is absent: its keys are known then."""
 
