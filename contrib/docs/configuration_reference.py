@@ -30,7 +30,7 @@ BOUNDS = re.compile(rf"(?:Largest|{SMALLEST}) value allowed for `(?P<key>[^`]+)`
 PAGE_OF_GATEWAYS = "gateway.md"
 """The page that a gateway's section links once, above its table."""
 OWN_SECTION = ("subscription", "quota")
-"""What sections about resources have, whose keys can all be changed at run time."""
+"""A table of one of these scopes does not name it: all of its keys can be changed at run time."""
 TABLE_OF_SECTION = {
     "broker": "host",
     "audit": "host",

@@ -212,12 +212,12 @@ def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
 
 
 def summary(row: Row) -> str:
-    """What a range does, in one sentence."""
+    """One sentence about a range of versions."""
     return ("refused: " if row.status == "refused" else "") + markdown(row.says)
 
 
 def remarks_on(api: str, rows: list[Row]) -> str:
-    """What is refused, ignored or different in an API; empty if nothing is."""
+    """A list of the refusals, ignored fields and differences of an API; empty without any."""
     of_api = [row for row in rows if row.api == api]
     docstring = sections(of_api[0].handler)
     lines = bullets("Refused", Section(items=[each for row in of_api for each in row.refuses]))

@@ -247,7 +247,7 @@ def test_a_token_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     file = tmp_path / "token"
 
     def exchange(_url: str, *, headers: dict[str, str], **_: object) -> Answer:
-        sent.append(headers.get("Authorization"))
+        sent.append(headers.get("authorization"))
         return Answer("a bearer token is required", 401)
 
     monkeypatch.setattr(programs, "exchange", exchange)
@@ -341,15 +341,21 @@ def test_a_page_is_as_old_as_its_answer(scene: Scene) -> None:
     assert scene.programs.destinations()[0].per_s == 1
 
 
-@pytest.mark.parametrize("content", ["s3cret-1\ns3cret-2\n", "s3cr\u00e9t", ""])
-def test_no_page_shows_what_is_in_the_file_of_the_token(content: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("s3cret-1\ns3cret-2\n", "a token in printable ASCII"),
+        ("s3cr\u00e9t", "a token in printable ASCII"),
+        ("", "1 to 65536 bytes of text"),
+    ],
+)
+def test_no_page_shows_what_is_in_the_file_of_the_token(content: str, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(content)
     asked = Programs(["http://127.0.0.1:1"], token=file)
     asked.ask()
 
-    state = asked.rows()[0].state
-    assert state == "--program-token-file: expected a file with a line of printable ASCII characters"
+    assert asked.rows()[0].state == f"{file}: expected {problem}"
 
 
 def test_a_program_that_is_named_twice_is_one() -> None:

@@ -51,7 +51,7 @@ RESERVE_NS: Final = 500_000
 COUNTED_NS: Final = 4_000_000_000
 """After this time, what a connection has used counts half."""
 SINGLES: Final = 0
-"""The number of the queue of connections with one request."""
+"""The index of `singles` in `Turns.queues`."""
 READS_PER_ROUND: Final = 2
 """Connections that are read again after a round, with a full backlog or in the middle of a large frame. Each
 may have a megabyte to read, and clients that pipeline run low at the same time."""
@@ -148,7 +148,7 @@ class Turns:
         self.work: deque[Callable[[], None]] = deque()
         """The turns of the ring and of long requests that are due. The first one may have begun."""
         self.queues = self.singles, self.joined, self.ring
-        """Who is first comes first."""
+        """A round serves them in this order, but for those that are overdue."""
         self.overdue: list[int] = []
         """The queues that had no turn in the last round, the one that waits longest first."""
         self.scheduled = False

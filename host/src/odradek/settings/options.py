@@ -162,7 +162,7 @@ def is_time(each: Setting) -> bool:
 
 
 def metavar(each: Setting) -> str:
-    """What stands for the value in the help of a command."""
+    """The placeholder of the value in the help of a command."""
     shape = each.kind.shape.strip("`")
     if is_time(each):
         return "TIME"

@@ -50,7 +50,7 @@ def meaning(each: Setting) -> str:
 
 
 def sentence(each: Setting) -> str:
-    """What the setting does, and where else than in the file it can be set."""
+    """The documentation of a setting, and the other places where it can be set."""
     only = " Not in the file." if not each.in_file else ""
     return each.documentation.rstrip(".") + "." + own_values(each) + only
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from odradek.endpoints import read_small_file
+from odradek.endpoints.credentials import SecretKind, secret_headers
 from odradek.endpoints.http_exchange import NoAnswer, exchange
 from odradek.endpoints.tls_context import default_context
 from odradek_console.engine.texts import cut
@@ -93,7 +93,7 @@ class ProgramRow(JsonRow):
 
     @property
     def problem(self) -> str:
-        """What a person should see to; empty if there is nothing."""
+        """The trouble of the program in one sentence; empty if it has none."""
         who = f"{self.kind} {self.name}".lstrip()
         if self.program and self.state not in ("up", NOT_ASKED):
             return f"{who}: {self.state}"
@@ -139,7 +139,7 @@ class Program:
 
     @property
     def about(self) -> Mapping[str, str]:
-        """What the program says of itself."""
+        """The attributes of its Resource."""
         return next((labels for labels, _ in self.samples.get("target_info", ())), {})
 
     @property
@@ -266,18 +266,6 @@ def samples_of(text: str) -> Samples:
     return found
 
 
-def token_in(path: Path) -> str:
-    """The token in a file.
-
-    Raises:
-        OSError: The file cannot be read, or has none. The message never shows what is in it.
-    """
-    found = read_small_file(path).decode("latin-1").strip()
-    if not found or not found.isascii() or not found.isprintable():
-        raise NoAnswer("--program-token-file: expected a file with a line of printable ASCII characters")
-    return found
-
-
 class Programs:
     """Asks programs in a thread of its own from `start` to `stop`. Any thread may call `rows`.
 
@@ -334,13 +322,12 @@ class Programs:
 
         Raises:
             OSError: There is no answer, or the file of the token cannot be read.
-            ValueError: It is no text.
+            ValueError: The page is no text, or the file has no token.
         """
-        token = "" if self.token is None else token_in(self.token)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = secret_headers(SecretKind.BEARER, self.token) if self.token else {}
         answer = exchange(url, timeout_s=TIMEOUT_S, max_bytes=MOST_BYTES, headers=headers, tls=self.tls)
         if answer.status == HTTPStatus.UNAUTHORIZED:
-            raise NoAnswer("it refuses the token" if token else "it needs a token: --program-token-file")
+            raise NoAnswer("it refuses the token" if headers else "it needs a token: --program-token-file")
         if not answer.is_success:
             raise NoAnswer(f"it answers {answer.status}")
         return answer.body.decode()
