@@ -122,7 +122,7 @@ def test_it_ends_with_its_host_though_the_cluster_never_answers() -> None:
         (["--tls-key", __file__], 2, "--tls-certificate is missing"),
         (["--tls-certificate", __file__], 2, "--tls-certificate: "),
         (["--tokens", __file__], 1, "expected TOML"),
-        (["--audit-log", "/no/such/folder/audit.log"], 2, "cannot be written"),
+        (["--audit-log", "/no/such/folder/audit.log"], 2, "expected a file in an existing folder"),
     ],
 )
 def test_what_cannot_be_served_is_said(arguments: list[str], status: int, problem: str) -> None:

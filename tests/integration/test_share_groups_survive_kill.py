@@ -18,6 +18,7 @@ from odradek.wire.messages.describe_share_group_offsets import (
 from odradek.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from odradek.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from support.hosts import ServeProcess, serving
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 
@@ -43,13 +44,27 @@ def known(client: WireClient) -> list[Any]:
     ]
 
 
+def assigned(client: WireClient) -> int:
+    """The member's epoch with its partitions, which a busy host computes after its answer."""
+    epoch = beat(client, 0).member_epoch
+
+    def has_partitions() -> bool:
+        nonlocal epoch
+        epoch = beat(client, epoch).member_epoch
+        (member,) = known(client)[0][0].members
+        return bool(member.assignment.topic_partitions)
+
+    wait_until(has_partitions, "the member has no partitions")
+    return epoch
+
+
 def test_a_killed_host_knows_its_share_groups_again(tmp_path: Path) -> None:
     at_once = ("--set", "group.share.assignment.interval.ms=0")
     offsets = [AlteredPartition(partition_index=0, start_offset=7)]
     with serving(tmp_path, *at_once) as serve, connected(serve) as client:
         topics = [CreatableTopic(name="t", num_partitions=2, replication_factor=1)]
         client.send(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
-        epoch = beat(client, beat(client, 0).member_epoch).member_epoch
+        epoch = assigned(client)
         altered = [AlteredTopic(topic_name="t", partitions=offsets)]
         client.send(AlterShareGroupOffsetsRequest(group_id="idle", topics=altered), 0)
         before = known(client)

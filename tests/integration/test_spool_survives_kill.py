@@ -120,7 +120,7 @@ def test_thousands_of_pushes_survive_a_collector_that_stops_and_a_host_that_is_k
             life.until(lambda: len(accepted) > total / 2)
             life.kill(serve)
         with life.run():
-            life.until(lambda: len(accepted) > total * 2 / 3)
+            life.until(lambda: len(collector.missing(life.pushers.names())) > total / 4)
             waiting = collector.missing(life.pushers.names())
             collector.up()
             life.until(lambda: len(accepted) > total)

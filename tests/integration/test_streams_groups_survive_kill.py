@@ -17,6 +17,7 @@ from odradek.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatR
 from support.hosts import ServeProcess, serving
 from support.streams_groups import GROUP, tasks
 from support.streams_requests import beat, join
+from support.waiting import wait_until
 from support.wire_client import WireClient
 
 
@@ -35,12 +36,26 @@ def committed(client: WireClient, epoch: int) -> Any:
     return group
 
 
+def assigned(client: WireClient) -> int:
+    """The member's epoch with its tasks, which a busy host computes after its answer."""
+    epoch = client.send(join(), 1).member_epoch
+
+    def has_tasks() -> bool:
+        nonlocal epoch
+        epoch = client.send(beat(epoch), 1).member_epoch
+        (member,) = described(client)[0].members
+        return bool(member.assignment.active_tasks)
+
+    wait_until(has_tasks, "the member has no tasks")
+    return epoch
+
+
 def test_a_killed_host_knows_its_streams_groups_again(tmp_path: Path) -> None:
     settings = ("--set", "group.streams.initial.rebalance.delay.ms=0")
     with serving(tmp_path, *settings) as serve, connected(serve) as client:
         topics = [CreatableTopic(name="words", num_partitions=2, replication_factor=1)]
         client.send(CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
-        epoch = client.send(join(), 1).member_epoch
+        epoch = assigned(client)
         partitions = [OffsetCommitRequestPartition(partition_index=1, committed_offset=7)]
         commit = OffsetCommitRequest(
             group_id=GROUP,
