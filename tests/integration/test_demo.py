@@ -158,6 +158,7 @@ def check_the_end(printed: str, *, pushes: int) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_the_demo_ingests_pushes_and_queries_the_tables(tmp_path: Path) -> None:
     kept = tmp_path / "kept"

@@ -134,7 +134,13 @@ def test_thousands_of_pushes_survive_a_collector_that_stops_and_a_host_that_is_k
     assert accounts["forwarder_dropped", "otlp"] == accounts["forwarder_rejected", "otlp"] == 0
 
 
-@pytest.mark.parametrize("mood", [None, hanging, slow, busy, busy_for_a_second, picky, closing])
+@pytest.mark.parametrize(
+    "mood",
+    [
+        *(None, hanging, picky),
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in (slow, busy, busy_for_a_second, closing)),
+    ],
+)
 def test_every_accepted_push_arrives_whenever_the_host_is_killed(tmp_path: Path, mood: Mood | None) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

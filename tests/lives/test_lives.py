@@ -12,7 +12,7 @@ from lives.seeds import ORDINARY, kept_seeds
 
 TOGETHER = 10
 """Seeds of one test."""
-BY_DAY = 100
+BY_DAY = 50
 """The seeds from this one on are lived every night."""
 warm: dict[int, list[str]] = {}
 """What the first lives of this process told, which tests live again."""

@@ -79,6 +79,7 @@ def test_each_dependency_has_a_wheel(python: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(200)
 def test_the_index_still_has_wheels_for_the_newest_python() -> None:
     try:
