@@ -311,12 +311,13 @@ def throttled_produce(scene: Scene) -> None:
 
 
 def throttled_fetch(scene: Scene) -> None:
-    scene.place.limit(f"{scene.cell}.1", consumer_byte_rate=20_000.0)
+    fetching = f"{scene.cell}.1" + "-StreamThread-1-consumer" * (scene.kind.role == "streams")
+    scene.place.limit(fetching, consumer_byte_rate=20_000.0)
     scene.place.feeder.fill(scene.topic, 20_000, 1_000)
     scene.start()
     scene.sick()
     scene.until_told()
-    scene.place.limit(f"{scene.cell}.1", consumer_byte_rate=None)
+    scene.place.limit(fetching, consumer_byte_rate=None)
     scene.live(WELL_S)
 
 
