@@ -149,7 +149,7 @@ def test_the_help_has_names_units_and_defaults() -> None:
         (Items(("a", "b")), "", "--key", "[a|b]"),
         (Special(shape="text", read=PluginConfig.text), "", "--key", "TEXT"),
         (Special(type=LIST, shape="list", metavar="URL", read=PluginConfig.texts), "", "--key", "URL"),
-        (Special(type=LONG, shape="size", metavar="INTEGER", read=int), "bytes", "--key", "BYTES"),
+        (Special(type=LONG, shape="-", metavar="INTEGER", read=PluginConfig.text), "bytes", "--key", "BYTES"),
     ],
 )
 def test_a_kind_says_what_stands_for_its_values(kind: Kind, unit: str, option: str, shown: str) -> None:
