@@ -18,6 +18,7 @@ from odradek.plugin import (
     TelemetryRecord,
 )
 from odradek.testing import request_context
+from odradek_console.engine.groups import ASSIGNED
 
 INTERVAL_S = 60
 NAMES = 120
@@ -31,6 +32,8 @@ LIBRARIES = (
 )
 LONGEST = 249
 """Characters of a name."""
+PARTITIONS = 4
+"""Of a healthy member, which keeps them."""
 TROUBLES = ("creation", "error", "exhausted", "failed", "rebalance", "retry", "throttle")
 """Parts of the names of metrics that are zero for healthy clients."""
 
@@ -142,4 +145,6 @@ def value_of(metric: Metric, *, is_troubled: bool) -> float:
         return random.random() * 100
     if any(word in metric.name for word in TROUBLES):
         return 0.0
+    if metric.name == ASSIGNED:
+        return PARTITIONS
     return 0.5 + random.random() * (9.5 if metric.HasField("sum") else 0.1)

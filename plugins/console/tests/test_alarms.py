@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +19,7 @@ from odradek_console.alarms.destinations import Destination, destination, masked
 from odradek_console.alarms.sender import AlarmSender, SenderSettings
 from odradek_console.causes import causes_of, told
 from odradek_console.pictures import client_row
-from odradek_console.reading.programs import ProgramRow
+from odradek_console.program_rows import ProgramRow
 from odradek_console.rows import ClientRow, TroubleRow
 from odradek_console.terminal.console import console
 from odradek_console.view import View
@@ -66,10 +67,72 @@ def test_a_gateway_that_has_lost_its_destination() -> None:
     assert told == [
         [],
         [],
-        [Message("gateway east has lost otlp", f"{URL}/programs/10.0.0.9%3A9464")],
+        [Message("gateway east has lost otlp", f"{URL}/programs/http/10.0.0.9%3A9464")],
         [],
     ]
     assert [each.title for each in over[1]] == ["Over: gateway east has lost otlp"]
+
+
+def program(number: int, **facts: Any) -> ProgramRow:
+    url = f"http://10.0.0.{number}:9464"
+    return ProgramRow(program=url, name=f"g{number}", kind="gateway", **({"state": "up"} | facts))
+
+
+def of_programs(alarms: Alarms, second: int, *rows: ProgramRow) -> list[Message]:
+    return alarms.at([], [], second * 1000, rows)
+
+
+def test_gateways_that_go_down_together_are_one_alarm() -> None:
+    alarms, told = Alarms(URL), list[Message]()
+    for second, number in ((0, 8), (15, 29), (30, 50), (45, 50), (600, 50), (615, 3)):
+        rows = [program(each, state="timed out" if each < number else "up") for each in range(50)]
+        told += of_programs(alarms, second, *rows)
+    over = [*of_programs(alarms, 630, program(1)), *of_programs(alarms, 735, program(1))]
+
+    title = "50 gateways are down: g0, g1, g2, g3, g4 and 45 more"
+    assert told == [Message(title, f"{URL}/programs")]
+    assert [each.title for each in over] == [f"Over: {title}"]
+    assert alarms.going_on == {}
+
+
+def test_a_gateway_that_goes_down_later_is_another_alarm() -> None:
+    alarms, told = Alarms(), list[str]()
+    looks = {0: (1, 2), 30: (1, 2), 60: (2, 3), 90: (2, 3), 150: (2, 3), 210: (2,), 240: (1, 2), 270: (1, 2)}
+    for second, numbers in looks.items():
+        rows = [program(each, state="timed out") for each in numbers]
+        told += [each.title for each in of_programs(alarms, second, *rows)]
+
+    assert told == [
+        "2 gateways are down: g1, g2",
+        "gateway g3: timed out",
+        "Over: gateway g3: timed out",
+        "gateway g1: timed out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lost", "title"),
+    [
+        ([("otlp", "kafka"), ("otlp",)], "2 gateways have lost otlp: g0, g1"),
+        ([("kafka",), ("otlp",)], "2 gateways have lost destinations: g0, g1"),
+    ],
+)
+def test_what_gateways_have_lost_together_is_named(lost: list[tuple[str, ...]], title: str) -> None:
+    alarms, rows = Alarms(), [program(number, lost=each) for number, each in enumerate(lost)]
+
+    assert [each.title for second in (0, 30, 60) for each in of_programs(alarms, second, *rows)] == [title]
+    down = [replace(each, state="timed out") for each in rows]
+    assert [each.title for second in (75, 105, 300, 400) for each in of_programs(alarms, second, *down)] == [
+        "2 gateways are down: g0, g1"
+    ]
+
+
+def test_programs_of_several_kinds_that_are_down() -> None:
+    alarms, rows = Alarms(), [program(1, state="x"), replace(program(2, state="y"), kind="host")]
+
+    told = [each.title for second in (0, 30) for each in of_programs(alarms, second, *rows)]
+
+    assert told == ["2 gateways and hosts are down: g1, g2"]
 
 
 def test_what_comes_and_goes_at_once_is_no_alarm() -> None:

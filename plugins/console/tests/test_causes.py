@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from odradek_console.causes import Causes, causes_of, told
+from odradek_console.causes import OF_CLIENT, Causes, causes_of, told
 from odradek_console.engine.client_entry import State
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow, TroubleRow
@@ -75,3 +75,18 @@ def test_the_last_clients_in_trouble_still_have_the_cause() -> None:
 
     assert [each.text for each in left] == [each.text for each in before]
     assert well == []
+
+
+def test_each_client_is_counted_once_however_many_causes_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    def group(client: ClientRow) -> str:
+        nonlocal asked
+        asked += 1
+        return client.group_id
+
+    monkeypatch.setitem(OF_CLIENT, "group", group)
+    rows = [row(number, behind(), group=f"g{number // 4}") for number in range(100)]
+
+    assert len(causes_of(rows)) == 25
+    assert asked <= 2 * len(rows)  # once as one in trouble, once as one of all

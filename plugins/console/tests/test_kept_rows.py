@@ -8,6 +8,7 @@ import pytest
 
 from odradek.client.admin import AdminClient
 from odradek_console import pictures
+from odradek_console.engine.client import Client
 from odradek_console.engine.client_entry import State
 from odradek_console.pictures import client_row
 from odradek_console.rows import ClientRow
@@ -140,3 +141,24 @@ def test_a_client_page_makes_few_rows_of_many_with_the_same_name(monkeypatch: py
     assert detail is not None
     assert len(detail.others) == pictures.MOST_OTHERS
     assert made == 1 + pictures.MOST_OTHERS
+
+
+def test_all_clients_are_looked_at_once_a_second_however_many_push(monkeypatch: pytest.MonkeyPatch) -> None:
+    watched, looks = Watched(), 0
+    each_once = watched.view.fleet.each_once
+
+    def counted() -> list[Client]:
+        nonlocal looks
+        looks += 1
+        return each_once()
+
+    monkeypatch.setattr(watched.view.fleet.groups, "clients", counted)
+    for number in range(100):
+        instance = number.to_bytes(2) * 8
+        watched.clients.push(60 + number / 100, instance=instance, client_id=str(number), group_id="billing")
+        watched.view.rows.check(10, ms(60 + number / 100))
+        watched.view.rows.rows(watched.view.fleet.each_once(), ms(60))  # a page that takes long
+
+    assert looks == 1
+    assert len(watched.view.fleet.groups.at(ms(61))["billing"].members) == 100
+    assert looks == 2

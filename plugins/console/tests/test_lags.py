@@ -99,6 +99,38 @@ def test_a_group_that_is_gone_is_forgotten() -> None:
     assert said.lags.held_bytes == silent.lags.held_bytes == 0
 
 
+def test_nothing_is_left_of_groups_that_come_and_go() -> None:
+    fleet = Fleet()
+    for life in range(300):
+        at_s, instance = 60 + 30 * life, bytes([life % 7]) * 16
+        lived = replace(group(life), group=f"test-{life}")
+        tell(fleet, at_s, group_points(lived), instance)
+        if life % 2:
+            known(fleet, at_s)
+        tell(fleet, at_s + 10, group_points(lived), instance)
+        if life % 3:
+            known(fleet, at_s + 10)
+        if life % 5:
+            tell(fleet, at_s + 20, ended(group_points(lived), ()), instance, terminating=True)
+    lags = known(fleet, at_s + 20)
+    living = set(lags.told)
+
+    assert 0 < len(living) <= 7
+    assert living == set(lags.changes) == set(lags.groups) == set(lags.members)
+    known(fleet, at_s + 20 + KEPT_MS)
+    assert not any((lags.told, lags.changes, lags.groups, lags.members))
+
+
+def test_a_group_that_comes_back_is_another_change() -> None:
+    fleet = Fleet()
+    tell(fleet, 60, group_points(group(5)))
+    first = known(fleet).changes["billing"]
+    tell(fleet, 70, ended(group_points(group(5)), ()), terminating=True)
+    tell(fleet, 80, group_points(group(5)))
+
+    assert known(fleet, 80).changes["billing"] > first
+
+
 def test_a_client_has_the_lag_of_its_partitions() -> None:
     clients = WatchedClients()
     clients.push(60, level(LAG, 3, 60), group_id="billing", client_address="10.0.0.1")

@@ -21,8 +21,9 @@ from odradek_console.cluster_rows import (
     TopicListing,
 )
 from odradek_console.engine.client_entry import Places
+from odradek_console.program_rows import DestinationRow
 from odradek_console.reading.cluster_view import ClusterView
-from odradek_console.reading.programs import DestinationRow, Programs
+from odradek_console.reading.programs import Programs
 from odradek_console.reading.push_points import decoded_push
 from odradek_console.reading.pushes import Pushes, PushRow
 from odradek_console.view import View

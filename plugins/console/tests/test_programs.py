@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from odradek.endpoints.http_exchange import NoAnswer
+from odradek_console.program_rows import DestinationRow, ProgramRow
 from odradek_console.reading import programs
-from odradek_console.reading.programs import DestinationRow, ProgramRow, Programs, samples_of
+from odradek_console.reading.programs import Programs, samples_of
 from odradek_console.view import View
 from odradek_console.web.app import make_app
 from odradek_console.web.console import make_console
@@ -206,7 +208,7 @@ def test_the_pages_and_tables(scene: Scene) -> None:
 
     (row,) = browser.get("/api/v1/programs").json()["programs"]
     (first, _) = browser.get("/api/v1/destinations").json()["destinations"]
-    page = browser.get("/programs/10.0.0.9%3A9464").text
+    page = browser.get("/programs/http/10.0.0.9%3A9464").text
 
     assert (row["program"], row["name"], row["clients"], row["lost"]) == (URL, "east", 0, ["otlp"])
     assert (first["program"], first["destination"], first["health"]) == (URL, "otlp", "lost")
@@ -221,7 +223,7 @@ def test_the_pages_and_tables(scene: Scene) -> None:
         assert said in page, said
     assert "gateway east has lost otlp" in browser.get("/").text
     assert "east" in browser.get("/programs").text
-    assert browser.get("/programs/10.0.0.8%3A9464").status_code == 404
+    assert browser.get("/programs/http/10.0.0.8%3A9464").status_code == 404
 
 
 def test_gateways_whose_metrics_nobody_reads_are_there_by_their_clients(scene: Scene) -> None:
@@ -238,7 +240,7 @@ def test_gateways_whose_metrics_nobody_reads_are_there_by_their_clients(scene: S
     assert found == {("east", URL, 2, ""), ("west", "", 1, "")}
     browser = page_client(make_app(console))
     assert "/?gateway=west" in browser.get("/programs").text
-    assert '<a href="/programs/10.0.0.9%3A9464">east-1</a>' in browser.get("/clients/c1").text
+    assert '<a href="/programs/http/10.0.0.9%3A9464">east-1</a>' in browser.get("/clients/c1").text
     assert "<dd>west</dd>" in browser.get("/clients/c2").text
 
 
@@ -372,3 +374,43 @@ def test_a_program_that_does_not_answer_takes_nothing_now(scene: Scene) -> None:
     row = scene.programs.destinations()[0]
     assert (row.per_s, row.done_s, row.waiting) == (None, None, 2)
     assert scene.after(10, waiting=1, delivered=47).per_s == 2
+
+
+def test_programs_of_one_name_say_so_and_have_pages_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    urls = (URL, "https://10.0.0.9:9464", "http://10.0.0.8:9464")
+    down = Answer("", status=503)
+    monkeypatch.setattr(programs, "exchange", lambda url, **_: down if "https" in url else Answer(text()))
+    view = View(no_cluster, now_ms=lambda: ms(60))
+    WatchedClients(view.fleet).push(60, gateway="east", client_id="orders-1")
+    console = make_console(view, no_cluster, "localhost:9092")
+    console.programs = Programs(urls)
+    console.programs.ask()
+    browser = page_client(make_app(console))
+    link = "/programs/{}/10.0.0.{}%3A9464".format
+
+    rows = all_programs(console)
+    assert [(row.name, row.namesakes, row.clients) for row in rows] == [
+        ("east", (urls[2],), 1),
+        ("10.0.0.9:9464", (), None),
+        ("east", (urls[0],), 1),
+    ]
+    table, one = browser.get("/programs").text, browser.get(link("http", 9)).text
+    assert table.count(">east, name of 2<") == 2
+    assert f'<a href="{link("http", 8)}"><code>{urls[2]}</code></a>' in one
+    assert "it answers 503" in browser.get(link("https", 9)).text
+    assert "it answers 503" not in one
+    assert browser.get(link("https", 8)).status_code == 404
+    assert '<a href="/programs">east</a>' in browser.get("/clients/orders-1").text
+    assert replace(rows[0], lost=("otlp",)).problem == f"gateway east ({URL}) has lost otlp"
+
+
+def test_the_first_page_tells_what_many_programs_have_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "exchange", lambda url, **_: Answer("", status=503))
+    console = make_console(View(no_cluster), no_cluster, "localhost:9092")
+    console.programs = Programs([f"http://10.0.0.{number}:1" for number in range(30)])
+    console.programs.ask()
+
+    page = page_client(make_app(console)).get("/").text
+
+    assert '<a class="bad" href="/programs">30 gateways and hosts are down: 10.0.0.0:1, ' in page
+    assert page.count("10.0.0.") == 5

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from odradek_console.links import program_link
 from support.browser import DESK, PHONE, visit
 from support.tasks_scene import three_in_the_morning
 
@@ -26,7 +27,7 @@ def night() -> Iterator[tuple[str, list[str]]]:
 @pytest.mark.parametrize("page", ["programs", "program", "delivery", "first"])
 def test_a_page_has_no_fault(chromium: Browser, night: tuple[str, list[str]], page: str) -> None:
     url, (_, ill) = night
-    paths = {"program": f"/programs/{ill.partition('://')[2]}", "first": "/"}
+    paths = {"program": program_link(ill), "first": "/"}
     with visit(chromium, url) as window:
         window.open(paths.get(page, f"/{page}"))
         for width, is_dark in LOOKS:

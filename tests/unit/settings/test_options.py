@@ -13,12 +13,18 @@ from click.testing import CliRunner
 from odradek.plugin import ConfigError, PluginConfig
 from odradek.settings import (
     FILE,
+    LIST,
     LONG,
+    NEW_FILE,
     TABLE,
     TEXT,
     Choice,
+    Duration,
     Flag,
     Items,
+    Kind,
+    Number,
+    Special,
     Whole,
     declare,
     read_settings,
@@ -129,6 +135,28 @@ def test_the_help_has_names_units_and_defaults() -> None:
     assert "--idle TIME Rest. [default: 2h]" in told
     assert "--name TEXT Who. May be repeated. Default: only a." in told
     assert "--loud / --no-loud Say it. [default: loud]" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "option", "shown"),
+    [
+        (Whole(), "", "--key", "INTEGER"),
+        (Whole(), "ms", "--key", "TIME"),
+        (Whole(), "ms", "--key-ms", "MS"),
+        (Number(), "", "--key", "NUMBER"),
+        (Duration(), "", "--key", "TIME"),
+        (NEW_FILE, "", "--key", "FILE"),
+        (Items(("a", "b")), "", "--key", "[a|b]"),
+        (Special(shape="text", read=PluginConfig.text), "", "--key", "TEXT"),
+        (Special(type=LIST, shape="list", metavar="URL", read=PluginConfig.texts), "", "--key", "URL"),
+        (Special(type=LONG, shape="-", metavar="INTEGER", read=PluginConfig.text), "bytes", "--key", "BYTES"),
+    ],
+)
+def test_a_kind_says_what_stands_for_its_values(kind: Kind, unit: str, option: str, shown: str) -> None:
+    setting = Setting(name="key", kind=kind, default=None, documentation="A key.", unit=unit, option=option)
+    asked = CliRunner().invoke(click.command()(option_of(setting)(lambda **_: None)), ["--help"])
+
+    assert f"{option} {shown} " in " ".join(asked.output.split())
 
 
 def test_an_empty_list_is_no_default() -> None:

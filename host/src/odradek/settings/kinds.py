@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from odradek.bounds.small_file import expanded
 from odradek.plugin.config import PluginConfig
@@ -44,6 +44,10 @@ class Kind(Protocol):
     def shape(self) -> str:
         """Type and bounds, for the reference page."""
 
+    @property
+    def metavar(self) -> str:
+        """What stands for a value in the help of a command, such as ``FILE``. A list has that of an item."""
+
     def read(self, table: PluginConfig, key: str) -> Any:
         """Return the value of a key that the table has.
 
@@ -65,6 +69,8 @@ class Kind(Protocol):
 @dataclass(frozen=True, slots=True)
 class Whole:
     """A whole number in ``least..most``."""
+
+    metavar: ClassVar = "INTEGER"
 
     type: ConfigType = ConfigType.INT
     least: int = 0
@@ -99,6 +105,8 @@ class Whole:
 @dataclass(frozen=True, slots=True)
 class Number:
     """A number in ``least..most``, which need not be whole."""
+
+    metavar: ClassVar = "NUMBER"
 
     least: float = 0
     most: float = math.inf
@@ -137,6 +145,7 @@ class Duration:
     milliseconds.
     """
 
+    metavar: ClassVar = "TIME"
     least_ms: int = 0
     most_ms: int = INT64_MAX
 
@@ -175,6 +184,8 @@ class Duration:
 class Flag:
     """True or false."""
 
+    metavar: ClassVar = "BOOLEAN"
+
     @property
     def type(self) -> ConfigType:
         return ConfigType.BOOLEAN
@@ -210,6 +221,10 @@ class Choice:
     def shape(self) -> str:
         return " or ".join(f"`{choice}`" for choice in self.choices)
 
+    @property
+    def metavar(self) -> str:
+        return one_of(self.choices)
+
     def read(self, table: PluginConfig, key: str) -> Any:
         return self.choices[table.choice(key, "", list(self.choices))]
 
@@ -242,6 +257,10 @@ class Items:
     def shape(self) -> str:
         return "list"
 
+    @property
+    def metavar(self) -> str:
+        return one_of(self.choices) if self.choices else "TEXT"
+
     def read(self, table: PluginConfig, key: str) -> Collection[str]:
         items = table.texts(key)
         if self.most is not None and len(items) > self.most:
@@ -272,6 +291,11 @@ def pairs(table: Mapping[str, str]) -> str:
     return ",".join(f"{name}={text}" for name, text in table.items())
 
 
+def one_of(words: Iterable[str]) -> str:
+    """Return the metavar of a value that is one of some words."""
+    return f"[{'|'.join(words)}]"
+
+
 def between(least: object, most: object) -> str:
     """Return bounds in words."""
     return f"from {least}" if most == math.inf else f"{least} to {most}"
@@ -288,6 +312,7 @@ class Special:
 
     type: ConfigType = ConfigType.STRING
     shape: str
+    metavar: str = "TEXT"
     read: Callable[[PluginConfig, str], Any]
     parse: Callable[[str], Any] = stripped
     text: Callable[[Any], str] = printed
@@ -313,10 +338,10 @@ def new_file(config: PluginConfig, key: str) -> Path | None:
 
 
 INT, LONG, LIST = ConfigType.INT, ConfigType.LONG, ConfigType.LIST
-TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
-FILE = Special(type=ConfigType.STRING, shape="path of a file", read=PluginConfig.file)
-NEW_FILE = Special(type=ConfigType.STRING, shape="path of a file", read=new_file)
-TABLE = Special(type=ConfigType.STRING, shape="table of texts", read=PluginConfig.table, text=pairs)
+TEXT = Special(shape="text", read=PluginConfig.text)
+FILE = Special(shape="path of a file", metavar="FILE", read=PluginConfig.file)
+NEW_FILE = Special(shape="path of a file", metavar="FILE", read=new_file)
+TABLE = Special(shape="table of texts", read=PluginConfig.table, text=pairs)
 """Read also if the table is absent: its keys are known then."""
 
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import click
 
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.settings.kinds import FILE, TABLE, Choice, Duration, Flag, Items, Kind, Whole
+from odradek.settings.kinds import TABLE, Duration, Flag, Kind, Whole
 from odradek.settings.reading import Checked
 from odradek.settings.setting import Section, Setting, declared, sections, walk
 from odradek.wire.config_resource import ConfigType
@@ -163,14 +163,10 @@ def is_time(each: Setting) -> bool:
 
 def metavar(each: Setting) -> str:
     """The placeholder of the value in the help of a command."""
-    shape = each.kind.shape.strip("`")
     if is_time(each):
-        return "TIME"
-    if isinstance(each.kind, Choice | Items) and each.kind.choices:
-        return f"[{'|'.join(each.kind.choices)}]"
-    if isinstance(each.kind, Whole):
-        return each.unit.upper() or "INTEGER"
-    return "FILE" if shape == FILE.shape else shape if shape.isupper() else "TEXT"
+        return TIME.metavar
+    is_count = each.unit and each.kind.metavar == Whole.metavar
+    return each.unit.upper() if is_count else each.kind.metavar
 
 
 def default_text(each: Setting) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from odradek.findings.hints import EXPLAINS
@@ -101,14 +102,27 @@ def causes_of(rows: Sequence[ClientRow]) -> list[Cause]:
     for row in rows:
         for trouble in row.troubles:
             waiting[trouble.id].append((row, trouble))
-    found = [cause for told in waiting.values() if len(told) >= LEAST for cause in shared(told, rows)]
+    there = [row for row in rows if row.state is not State.GONE]
+
+    @cache
+    def everyone(key: str) -> Counter[str]:
+        return Counter(value for row in there for value in values_of(row, key))
+
+    found = [cause for told in waiting.values() if len(told) >= LEAST for cause in shared(told, everyone)]
     explained = {(name, each.key, each.value) for each in found for name in EXPLAINS.get(each.id, ())}
     first = [each for each in found if (each.id, each.key, each.value) not in explained]
     return sorted(first, key=lambda each: -len(each.clients))
 
 
-def shared(told: list[tuple[ClientRow, TroubleRow]], rows: Sequence[ClientRow]) -> Iterator[Cause]:
-    """The causes of one trouble. A client has one of them."""
+def shared(
+    told: list[tuple[ClientRow, TroubleRow]], everyone: Callable[[str], Counter[str]]
+) -> Iterator[Cause]:
+    """The causes of one trouble. A client has one of them.
+
+    Args:
+        told: The clients in trouble.
+        everyone: By what clients may have in common: how many that are not gone have it, by value.
+    """
     explained: set[str] = set()
     for key in KEYS:
         by_value: dict[str, dict[str, tuple[ClientRow, TroubleRow]]] = defaultdict(dict)
@@ -118,8 +132,7 @@ def shared(told: list[tuple[ClientRow, TroubleRow]], rows: Sequence[ClientRow]) 
                 by_value[value][row.client_instance_id] = row, trouble
         for value, clients in by_value.items():
             together = begun_together(list(clients.values()))
-            everyone = sum(has(row, key, value) for row in rows) if len(together) >= LEAST else 0
-            if len(together) >= LEAST and 2 * len(together) > everyone:
+            if len(together) >= LEAST and 2 * len(together) > everyone(key)[value]:
                 ids = tuple(row.client_instance_id for row, _ in together)
                 explained.update(ids)
                 yield Cause(
@@ -127,7 +140,7 @@ def shared(told: list[tuple[ClientRow, TroubleRow]], rows: Sequence[ClientRow]) 
                     key=key,
                     value=value,
                     clients=ids,
-                    well=max(0, everyone - len(ids)),
+                    well=max(0, everyone(key)[value] - len(ids)),
                     since_ms=min(trouble.since_ms for _, trouble in together),
                 )
 
@@ -146,11 +159,9 @@ def begun_together(clients: list[tuple[ClientRow, TroubleRow]]) -> list[tuple[Cl
     return best
 
 
-def has(row: ClientRow, key: str, value: str) -> bool:
-    """Whether a client that is not gone has something in common with others."""
-    if row.state is State.GONE:
-        return False
-    return value in row.brokers if key == BROKER else OF_CLIENT[key](row) == value
+def values_of(row: ClientRow, key: str) -> tuple[str, ...]:
+    """What a client may have in common with others."""
+    return row.brokers if key == BROKER else (OF_CLIENT[key](row),)
 
 
 def told(rows: Iterable[ClientRow], causes: Sequence[Cause]) -> list[ClientRow]:

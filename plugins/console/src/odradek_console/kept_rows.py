@@ -34,8 +34,8 @@ class Kept(NamedTuple):
     """When the client's state changes without a push."""
     group: dict[bytes, float] | None
     """The partitions of the members of its group."""
-    lag_changes: int
-    """How often its group has changed."""
+    lag_change: int | None
+    """The last change of its group; None if nobody measures it."""
     lag: Behind | None
 
 
@@ -64,7 +64,7 @@ class KeptRows:
                 or kept.pushes != self.pushes(client)
                 or not kept.begin_ms <= now_ms <= kept.end_ms
                 or kept.group is not partitions_of(groups, kept.row.group_id)
-                or kept.lag_changes != self.fleet.lags.changes[kept.row.group_id]
+                or kept.lag_change != self.fleet.lags.changes.get(kept.row.group_id)
             ):
                 kept = self.kept[entry.instance_id] = self.made(client, now_ms)
             elif kept.lag is not (lag := lag_of(self.fleet, entry)):
@@ -101,8 +101,8 @@ class KeptRows:
             spread_ms = int.from_bytes(entry.instance_id[-2:]) % RENEWED_MS
             gone_ms = entry.last_ms + max(GONE_MS, 4 * entry.interval_ms)
             ends_ms = min(now_ms + RENEWED_MS + spread_ms, gone_ms)
-        changes, lag = self.fleet.lags.changes[row.group_id], lag_of(self.fleet, entry)
-        return Kept(row, entry, self.pushes(client), now_ms, ends_ms, group, changes, lag)
+        change, lag = self.fleet.lags.changes.get(row.group_id), lag_of(self.fleet, entry)
+        return Kept(row, entry, self.pushes(client), now_ms, ends_ms, group, change, lag)
 
 
 def lives(client: Client, now_ms: int) -> bool:

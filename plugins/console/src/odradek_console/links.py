@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 
@@ -22,7 +23,13 @@ def node_link(name: str) -> str:
 
 def program_link(url: str) -> str:
     """The page of a gateway or a host, by the URL of its metrics."""
-    return link("programs", url.partition("://")[2])
+    scheme, _, address = url.partition("://")
+    return link(f"programs/{scheme}", address)
+
+
+def programs_link(urls: Sequence[str]) -> str:
+    """The page of a gateway or a host, or of all if it is one of several; empty for none."""
+    return "/programs" if len(urls) > 1 else program_link("".join(urls))
 
 
 def topic_link(name: str) -> str:

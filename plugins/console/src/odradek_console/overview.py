@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Final
 from urllib.parse import urlencode
 
@@ -94,12 +95,12 @@ def worst_by(rows: Iterable[ClientRow], name: str, title: str) -> Worst:
     """The first clients by a measure, of those that have any of it."""
     sign = 1 if name == "idle" else -1
     known = [(value, row) for row in rows if (value := row.figure(name)) is not None]
-    known = [each for each in known if each[0] > 0 or name == "idle"]
-    known.sort(key=lambda each: (sign * each[0], each[1].client_id))
+    some = (each for each in known if each[0] > 0 or name == "idle")
+    first = nsmallest(MOST, some, key=lambda each: (sign * each[0], each[1].client_id))
     return Worst(
         title=title,
         link=f"/?sort={'' if sign > 0 else '-'}{name}",
-        clients=[(row, marked(row.figures[name])) for _, row in known[:MOST]],
+        clients=[(row, marked(row.figures[name])) for _, row in first],
     )
 
 

@@ -75,9 +75,11 @@ SECONDS: Final = Special(
     type=LONG, shape=MILLISECONDS.shape, read=seconds, text=lambda value: f"{value * 1000:.0f}"
 )
 """A key in milliseconds whose value is in seconds."""
-SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=servers)
-LISTENER: Final = Special(shape="`HOST:PORT`", read=read_address, text=str)
-NETWORKS: Final = Special(type=LIST, shape="list of addresses and networks", read=networks)
-HOSTS: Final = Special(type=LIST, shape="list", read=hosts)
-SITE: Final = Special(shape="URL", read=site)
-SITES: Final = Special(type=LIST, shape="list of URLs", read=sites)
+SERVERS: Final = Special(shape="`HOST:PORT[,...]`", metavar="HOST:PORT[,...]", read=servers)
+LISTENER: Final = Special(shape="`HOST:PORT`", metavar="HOST:PORT", read=read_address, text=str)
+NETWORKS: Final = Special(type=LIST, shape="list of addresses and networks", metavar="NETWORK", read=networks)
+HOSTS: Final = Special(type=LIST, shape="list", metavar="HOST", read=hosts)
+SITE: Final = Special(shape="URL", metavar="URL", read=site)
+SITES: Final = Special(type=LIST, shape="list of URLs", metavar="URL", read=sites)
+ISSUER: Final = Special(shape="URL", metavar="URL", read=PluginConfig.text)
+TABLES: Final = Special(shape="path or URI", metavar="DIRECTORY|URI", read=PluginConfig.text)

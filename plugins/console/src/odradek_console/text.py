@@ -95,6 +95,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def some_of(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def sparkline(values: Sequence[float], width: int) -> str:
     """The latest values as bars, from zero to the largest."""
     shown = [each for each in values if math.isfinite(each)][-width:]

@@ -14,7 +14,7 @@ from odradek.settings import declare
 from odradek_console.alarms.alarms import Alarms, Message
 from odradek_console.alarms.destinations import Destination
 from odradek_console.json_form import JsonRow
-from odradek_console.reading.programs import ProgramRow
+from odradek_console.program_rows import ProgramRow
 from odradek_console.setting_kinds import COUNT, SECONDS
 from odradek_console.view import View
 

@@ -128,7 +128,7 @@ class Fleet:
         """When all clients were live and none could be forgotten."""
         self.scale = 1.0
         """Part of their full length that histories have."""
-        self.groups = Groups(self.each_once, self.series, lambda: self.counts.records)
+        self.groups = Groups(self.each_once, self.series)
         self.heard: dict[str, Heard] = {}
         """By gateway or broker."""
 

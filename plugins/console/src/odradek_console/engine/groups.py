@@ -14,6 +14,10 @@ from odradek_console.engine.client_series import ClientSeries
 
 ASSIGNED: Final = COORDINATOR + "assigned.partitions"
 REBALANCES: Final = (COORDINATOR + "rebalance.total", COORDINATOR + "rebalance.latency.total")
+LOOK_MS: Final = 1_000
+"""Between two looks at all clients."""
+LATE_MS: Final = 60_000
+"""A page that takes long asks for a time that is before the last look by less than this."""
 STABLE_MS: Final = 120_000
 """A group whose members have not changed for so long is stable."""
 
@@ -34,27 +38,26 @@ class Groups:
     Args:
         clients: The clients.
         series: The series of a client; None if it has none.
-        records: The number of records that were read.
     """
 
     def __init__(
         self,
         clients: Callable[[], Iterable[Client]],
         series: Callable[[Client], ClientSeries | None],
-        records: Callable[[], int],
     ) -> None:
         self.clients = clients
         self.series = series
-        self.records = records
-        self.seen = (-1, -1)
-        """Second and records of the last look."""
+        self.seen_ms = -LATE_MS
+        """When all clients were looked at."""
         self.found: dict[str, Group] = {}
 
     def at(self, now_ms: int) -> dict[str, Group]:
-        """All groups by name. Partitions that have not changed stay the same object, and so do rows."""
-        seen = now_ms // 1000, self.records()
-        if self.seen != seen:
-            before, self.seen, self.found = self.found, seen, {}
+        """All groups by name. Partitions that have not changed stay the same object, and so do rows.
+
+        What is pushed after a look is seen by the next one.
+        """
+        if not -LATE_MS < now_ms - self.seen_ms < LOOK_MS:
+            before, self.seen_ms, self.found = self.found, now_ms, {}
             for client in self.clients():
                 if client.entry.group_id:
                     self.add(client, now_ms)

@@ -6,9 +6,10 @@ latest ones are kept as they are, and read when somebody looks.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -149,8 +150,9 @@ class Lags:
         self.groups: dict[str, GroupReport] = {}
         self.told: defaultdict[str, dict[bytes, GroupReport]] = defaultdict(dict)
         """By group and instance id: groups of several clusters may have the same name."""
-        self.changes: Counter[str] = Counter()
-        """How often it may have changed who is in trouble, by group."""
+        self.count = count(1)
+        self.changes: dict[str, int] = {}
+        """The number of the change after which others may be in trouble, by group. No two have the same."""
         self.members: dict[str, Mapping[Owner, Behind | None]] = {}
         """By group."""
         self.readers: dict[tuple[str, ...], tuple[int, Behind]] = {}
@@ -164,8 +166,8 @@ class Lags:
             self.forget(instance)
             return
         if any(each in data for each in BEGINS):
-            self.drop(instance)
-            self.reports[instance] = Report(time_ms, [data])
+            names = self.drop(instance)
+            self.reports[instance] = Report(time_ms, [data], names=names)
         elif instance in self.reports and len(self.reports[instance].payloads) < MOST_PARTS:
             report = self.reports[instance]
             report.payloads.append(data)
@@ -187,13 +189,16 @@ class Lags:
 
     def forget(self, instance: bytes) -> None:
         """Forget a group or a client."""
-        names = self.drop(instance)
+        self.end(instance, self.drop(instance))
+
+    def end(self, instance: bytes, names: tuple[str, ...]) -> None:
+        """Forget what was read from a report."""
         if len(names) == 1:
             (name,) = names
-            self.changes[name] += 1
+            self.changes[name] = next(self.count)
             self.told[name].pop(instance, None)
             if not self.told[name]:
-                del self.told[name]
+                del self.told[name], self.changes[name]
                 self.groups.pop(name, None)
                 self.members.pop(name, None)
         self.readers.pop(names, None)
@@ -209,24 +214,17 @@ class Lags:
     def open(self, instance: bytes, report: Report) -> None:
         """Read a report."""
         report.is_read = True
-        values = defaultdict[str, dict[Labels, float]](dict)
-        reader, names = dict[str, float](), tuple[str, ...]()
-        for name, labels, value in points(report.payloads):
-            if name.startswith(GROUP):
-                names, known, at = (labels["group"],), values[name.removeprefix(GROUP)], labels_of(labels)
-                known.pop(at, None)
-                if value is not None:
-                    known[at] = value
-            elif name.startswith(CLIENT) and "topic" not in labels and value is not None:
-                names = labels["client_id"], labels["client_address"], labels["group"]
-                reader[name.removeprefix(CLIENT)] = value
-        report.names = names
+        names, values, reader = told_in(report.payloads)
+        if names != report.names:
+            self.end(instance, report.names)
+            report.names = names
         if len(names) == 1:
             (name,) = names
             before = self.told[name].get(instance)
             found = self.told[name][instance] = GroupReport(report.time_ms, values, before)
             is_same = before and (before.progress, before.owners) == (found.progress, found.owners)
-            self.changes[name] += not is_same
+            if not is_same:
+                self.changes[name] = next(self.count)
             self.groups[name], self.members[name] = found, found.by_member()
         elif "lag.sum" in reader:
             self.readers[names] = report.time_ms, Behind(reader["lag.sum"], reader.get("lag.time.max"))
@@ -250,6 +248,24 @@ class Lags:
                 return members[fits[0]]
         found = self.readers.get((client_id, address, group))
         return found[1] if found is not None else None
+
+
+def told_in(
+    payloads: list[bytes],
+) -> tuple[tuple[str, ...], Mapping[str, Mapping[Labels, float]], Mapping[str, float]]:
+    """What a report is about, see `Report.names`; the values of its group, and those of its client."""
+    values = defaultdict[str, dict[Labels, float]](dict)
+    reader, names = dict[str, float](), tuple[str, ...]()
+    for name, labels, value in points(payloads):
+        if name.startswith(GROUP):
+            names, known, at = (labels["group"],), values[name.removeprefix(GROUP)], labels_of(labels)
+            known.pop(at, None)
+            if value is not None:
+                known[at] = value
+        elif name.startswith(CLIENT) and "topic" not in labels and value is not None:
+            names = labels["client_id"], labels["client_address"], labels["group"]
+            reader[name.removeprefix(CLIENT)] = value
+    return names, values, reader
 
 
 def labels_of(labels: Mapping[str, str]) -> Labels:

@@ -21,7 +21,7 @@ from odradek.endpoints.credentials import SecretKind, secret_headers
 from odradek.endpoints.http_exchange import NoAnswer, exchange
 from odradek.endpoints.tls_context import default_context
 from odradek_console.engine.texts import cut
-from odradek_console.json_form import JsonRow
+from odradek_console.program_rows import NOT_ASKED, UP, DestinationRow, ProgramRow, namesakes
 
 log = logging.getLogger(__name__)
 
@@ -33,14 +33,11 @@ LOST_S: Final = 30.0
 STOP_S: Final = 1.0
 AT_ONCE: Final = 8
 """Programs that are asked at the same time: one that does not answer holds up no other."""
-NOT_ASKED: Final = "not asked yet"
 MOST_WORKERS: Final = 64
 MOST_VALUES: Final = 20_000
 """Of one page, of those that are looked at."""
 MOST_DESTINATIONS: Final = 100
 """Of one program, the first ones by name."""
-MOST_NAMED: Final = 5
-"""Destinations in a sentence."""
 LARGEST: Final = 1e18
 """Larger values are no bytes, pushes or seconds of a program."""
 STEPS: Final = ("full", "no-observation", "no-telemetry", "rewrite-only")
@@ -58,71 +55,6 @@ WANTED: Final = (
 )
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 """Labels and values, by the names of Prometheus."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramRow(JsonRow):
-    """A gateway or a host. What it has not told is None or empty."""
-
-    program: str
-    """The URL of its metrics; empty for a gateway that only its clients name."""
-    name: str
-    """``gateway.name``, else the name of its machine; its address until it has answered."""
-    kind: str
-    """``gateway``, ``host``, or ``forwarder``: ``odradek forward``."""
-    state: str
-    """``up``, or what is wrong."""
-    version: str = ""
-    uptime_s: float | None = None
-    memory_bytes: float | None = None
-    """Of all its processes."""
-    connections: float | None = None
-    connections_limit: float | None = None
-    held: float | None = None
-    """The used share of the memory for requests, answers or pairs, whichever is fullest."""
-    switch: str = ""
-    """The step of a gateway's kill switch, ``full`` for none."""
-    lost: tuple[str, ...] = ()
-    """Its destinations that are lost."""
-    waiting: float | None = None
-    """Pushes for all destinations."""
-    gateways: tuple[str, ...] = ()
-    """How its clients name it, a name for each worker; empty for a host."""
-    clients: int | None = None
-    """Live ones behind a gateway."""
-
-    @property
-    def problem(self) -> str:
-        """The trouble of the program in one sentence; empty if it has none."""
-        who = f"{self.kind} {self.name}".lstrip()
-        if self.program and self.state not in ("up", NOT_ASKED):
-            return f"{who}: {self.state}"
-        more = f" and {len(self.lost) - MOST_NAMED} more" if len(self.lost) > MOST_NAMED else ""
-        return f"{who} has lost {', '.join(self.lost[:MOST_NAMED])}{more}" if self.lost else ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationRow(JsonRow):
-    """A destination of a program."""
-
-    program: str
-    """The URL of its metrics."""
-    name: str
-    destination: str
-    health: str
-    """``well``, or ``lost`` if it fails, or takes nothing while pushes wait."""
-    still_s: float | None
-    """For how long; None if it is well."""
-    error: str
-    """The last one while it fails."""
-    waiting: float
-    per_s: float | None
-    """Pushes that it takes now."""
-    done_s: float | None
-    """The time until none waits, as it goes now; None if they do not get fewer."""
-    delivered: float
-    """Pushes since the start of the program."""
-    given_up: float
 
 
 @dataclass(slots=True)
@@ -217,7 +149,7 @@ class Program:
             program=self.url,
             name=name,
             kind=kind if found else "",
-            state=self.problem or ("no broker answers it" if unready else "up"),
+            state=self.problem or ("no broker answers it" if unready else UP),
             version=self.about.get("service_version", ""),
             uptime_s=max((value for _, value in found.get("process_uptime_seconds", ())), default=None),
             memory_bytes=total(found, "process_memory_usage_bytes"),
@@ -334,7 +266,11 @@ class Programs:
 
     def rows(self) -> list[ProgramRow]:
         """All of them, in the order that they were named."""
-        return [each.row() for each in self.programs]
+        rows, named = [each.row() for each in self.programs], defaultdict[str, list[str]](list)
+        for row in rows:
+            for name in row.gateways or (row.name,):
+                named[name].append(row.program)
+        return [replace(row, namesakes=namesakes(row, named)) for row in rows]
 
     def destinations(self) -> list[DestinationRow]:
         """The destinations of all."""

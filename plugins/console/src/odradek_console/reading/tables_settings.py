@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from odradek.settings import TEXT, declare
-from odradek_console.setting_kinds import COUNT, SECONDS
+from odradek.settings import declare
+from odradek_console.setting_kinds import COUNT, SECONDS, TABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,8 +14,8 @@ class TablesSettings:
 
     # fmt: off
     path: str = declare(
-        "tables", TEXT, "", "Path or URI of the dataset of odradek-spark: plots of a client then go back 30 "
-        "days.", unset="none", page="#older-points",
+        "tables", TABLES, "", "Path or URI of the dataset of odradek-spark: plots of a client then go back "
+        "30 days.", unset="none", page="#older-points",
     )
     max_rows: int = declare(
         "tables.max.rows", COUNT, 5_000_000, "Points of a client that a question to the tables reads.",

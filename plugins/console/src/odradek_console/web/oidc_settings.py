@@ -13,7 +13,7 @@ from odradek.endpoints import read_small_file
 from odradek.endpoints.tls_context import default_context
 from odradek.plugin import ConfigError
 from odradek.settings import FILE, TEXT, Items, declare
-from odradek_console.setting_kinds import SECONDS
+from odradek_console.setting_kinds import ISSUER, SECONDS
 from odradek_console.table_file import warn_of_readers
 from odradek_console.web.proxies import is_loopback
 from odradek_console.web.users import Role
@@ -32,7 +32,7 @@ class OidcSettings:
 
     # fmt: off
     issuer: str = declare(
-        "oidc.issuer", TEXT, "",
+        "oidc.issuer", ISSUER, "",
         "OpenID provider where users log in: an https URL, or http on this machine.", unset="none",
     )
     client_id: str = declare(

@@ -48,11 +48,15 @@ def read_seconds(config: PluginConfig, key: str) -> float:
     return TRIGGER_MS.read(config, key) / 1000
 
 
-ROOT: Final = Special(shape="URI", read=read_root)
-FOLDER: Final = Special(shape="URI", read=read_folder)
-SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=PluginConfig.text)
+ROOT: Final = Special(shape="path or URI", metavar="DIRECTORY|URI", read=read_root)
+FOLDER: Final = Special(shape="path or URI", metavar="DIRECTORY|URI", read=read_folder)
+SERVERS: Final = Special(shape="`HOST:PORT[,...]`", metavar="HOST:PORT[,...]", read=PluginConfig.text)
 TRIGGER: Final = Special(
-    type=LONG, shape=TRIGGER_MS.shape, read=read_seconds, text=lambda value: f"{value * 1000:.0f}"
+    type=LONG,
+    shape=TRIGGER_MS.shape,
+    metavar=TRIGGER_MS.metavar,
+    read=read_seconds,
+    text=lambda value: f"{value * 1000:.0f}",
 )
 
 

@@ -17,7 +17,7 @@ from odradek.client.errors import ClientError
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import FIGURES, IN_TABLES, PUSHED, SEEN
 from odradek_console.json_form import JsonRow
-from odradek_console.links import client_link, group_link, node_link, program_link
+from odradek_console.links import client_link, group_link, node_link, programs_link
 from odradek_console.reading.applied_quotas import AppliedQuota, applied_quotas
 from odradek_console.reading.older_points import Wanted, joined
 from odradek_console.reading.told import Told, told_to
@@ -203,11 +203,11 @@ def facts(detail: ClientDetail, now_ms: int) -> dict[str, str]:
 
 def links(row: ClientRow, console: Console) -> Mapping[str, str]:
     """The pages that facts lead to; empty for those without one."""
-    programs = (each.program for each in console.programs.rows() if row.gateway in each.gateways)
+    programs = [each.program for each in console.programs.rows() if row.gateway in each.gateways]
     found = {
         "Group": group_link(row.group_id),
         "Broker": node_link(str(row.node_id)),
-        "Gateway": program_link(next(programs, "")),
+        "Gateway": programs_link(programs),
     }
     return defaultdict(str, found)
 

@@ -12,9 +12,10 @@ from starlette.routing import Route
 from odradek_console.causes import Cause
 from odradek_console.engine.client_entry import State
 from odradek_console.figures import BYTES, FIGURES, NOT_PUSHED, RATE, RECORDS, marked
-from odradek_console.links import client_link, program_link
+from odradek_console.links import client_link, programs_link
 from odradek_console.overview import overview_of
 from odradek_console.pictures import RANKS, worst_rank
+from odradek_console.program_rows import problem_of, problems
 from odradek_console.rows import ClientRow
 from odradek_console.text import readable
 from odradek_console.web.console import console_of
@@ -160,7 +161,10 @@ def fleet(request: Request) -> Response:
         table=table | {"note": NOTE},
         overview=overview_of(rows, console.history.changes(), console.now_ms()),
         causes=causes,
-        ill=[(each.problem, program_link(each.program)) for each in console.programs.rows() if each.problem],
+        ill=[
+            (problem_of(some), programs_link([each.program for each in some]))
+            for some in problems(console.programs.rows()).values()
+        ],
         link=client_link,
         hours=console.view.sparklines([row.client_instance_id for row in table["chosen"]]),
     )

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from odradek_console.engine.client_entry import State as ClientState
 from odradek_console.links import program_link
-from odradek_console.reading.programs import DestinationRow, ProgramRow
+from odradek_console.program_rows import DestinationRow, ProgramRow
 from odradek_console.text import duration
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.render import page, picture, table_routes
@@ -48,7 +48,12 @@ PROGRAMS: Final[Table[ProgramRow]] = Table(
     sort="-problem",
     row=ProgramRow,
     columns=(
-        Column("name", "Name", link=lambda row: program_link(row.program) or f"/?gateway={quote(row.name)}"),
+        Column(
+            "name",
+            "Name",
+            text=lambda row: row.name + (f", name of {len(row.namesakes) + 1}" if row.namesakes else ""),
+            link=lambda row: program_link(row.program) or f"/?gateway={quote(row.name)}",
+        ),
         Column("kind", "Kind", groups=True),
         Column("state", "State", groups=True),
         Column("lost", "Lost destinations", groups=True),
@@ -69,13 +74,14 @@ def all_programs(console: Console) -> list[ProgramRow]:
     """Those whose metrics are read, and the gateways that only their clients name."""
     live = Counter(row.gateway for row in console.view.clients() if row.state is ClientState.LIVE)
     rows = [
-        replace(each, clients=sum(live.pop(name, 0) for name in each.gateways)) if each.gateways else each
+        replace(each, clients=sum(live[name] for name in each.gateways)) if each.gateways else each
         for each in console.programs.rows()
     ]
+    asked = {name for each in rows for name in each.gateways}
     unnamed = [
         ProgramRow(program="", name=name, kind="gateway", state=UNNAMED, gateways=(name,), clients=count)
         for name, count in sorted(live.items())
-        if name
+        if name and name not in asked
     ]
     return rows + unnamed
 
@@ -100,16 +106,22 @@ def program(request: Request) -> Response:
     Raises:
         HTTPException: 404, no program with this address was named.
     """
-    console, place = console_of(request), request.path_params["address"]
-    row = next((each for each in all_programs(console) if each.program.partition("://")[2] == place), None)
-    if row is None or not row.program:
-        raise HTTPException(404, f"No --program of this console has the address {place}.")
-    return page(request, "program.html", row=row, destinations=destinations_of(console, row.program))
+    console, url = console_of(request), "{scheme}://{address}".format(**request.path_params)
+    row = next((each for each in all_programs(console) if each.program == url), None)
+    if row is None:
+        raise HTTPException(404, f"No --program of this console has the address {url}.")
+    return page(
+        request,
+        "program.html",
+        row=row,
+        link=program_link,
+        destinations=destinations_of(console, row.program),
+    )
 
 
 routes = [
     Route("/programs", programs),
-    Route("/programs/{address:path}", program, name="a gateway or a host"),
+    Route("/programs/{scheme}/{address:path}", program, name="a gateway or a host"),
     *table_routes(PROGRAMS, all_programs),
     *table_routes(DESTINATIONS, lambda console: console.programs.destinations()),
 ]
