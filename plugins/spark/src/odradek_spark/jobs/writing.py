@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,7 +13,6 @@ from odradek_tables.schemas import Table
 
 GROUP_ROWS = 1 << 17
 """Rows of a row group: Spark passes fewer at a time, and small row groups are slow to read."""
-MANIFEST = "manifest string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class FileWriter:
         with TableFiles(self.root, self.table, self.prefix) as files:
             for rows in groups(batches):
                 files.write(rows.cast(self.table.schema))
-        yield manifest_batch(files.manifests)
+        yield pa.record_batch({"manifest": pa.array([each.text() for each in files.manifests], pa.string())})
 
 
 def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -45,17 +44,8 @@ def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def manifest_batch(manifests: Iterable[Manifest]) -> pa.RecordBatch:
-    return pa.record_batch({"manifest": pa.array([each.text() for each in manifests], pa.string())})
-
-
 def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED) -> list[Manifest]:
     """Write rows with the columns of a table, in any order, as one or more files for each folder and task."""
-    return written_by(rows.select(*table.schema.names), FileWriter(root, table, prefix))
-
-
-def written_by(
-    rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-) -> list[Manifest]:
-    """Write rows by a function of the tasks, which returns rows of `MANIFEST`."""
-    return [Manifest.parse(row["manifest"]) for row in rows.mapInArrow(write, MANIFEST).collect()]
+    write = FileWriter(root, table, prefix)
+    found = rows.select(*table.schema.names).mapInArrow(write, "manifest string").collect()
+    return [Manifest.parse(row["manifest"]) for row in found]
