@@ -41,17 +41,6 @@ TWICE, MISSING, SURPLUS, ORPHAN, LOST = (
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch, as ingest recorded it in the history."""
-
-    version: int
-    ranges: tuple[tuple[int, int, int], ...]
-    """Partition, first offset, end offset (last + 1)."""
-    records: int
-    """Pushes and dead letters."""
-
-
-@dataclass(frozen=True, slots=True)
 class Fault:
     """A contradiction: something is missing or duplicated."""
 
@@ -171,11 +160,11 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
     return fault(counted, LOST, "pushes")
 
 
-def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Batch]:
+def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Version]:
     """The batches that ingest recorded in the two tables, and that have no expired day."""
     gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
-        Batch(each.number, tuple(spans_of(each)), records_of(each))
+        each
         for each in pushes
         if SOURCE_RANGES in each.info and is_kept(each, kept_from) and each.info[SOURCE_RANGES] not in gone
     ]
@@ -288,7 +277,7 @@ def erased_records(spark: SparkSession, dataset: Dataset) -> DataFrame:
     return rows.select("src_partition", F.explode(F.sequence("start", F.col("end") - 1)).alias("src_offset"))
 
 
-def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
-    rows = [(each.version, *span, each.records) for each in batches for span in each.ranges]
+def batch_rows(spark: SparkSession, batches: Sequence[Version]) -> DataFrame:
+    rows = [(each.number, *span, records_of(each)) for each in batches for span in spans_of(each)]
     columns = "version bigint, partition int, start bigint, end bigint, records bigint"
     return spark.createDataFrame(rows, columns)
