@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from odradek_spark.jobs.episodes import key, rewritten, rows_of
 from odradek_spark.jobs.islands import OPEN
-from odradek_spark.jobs.rewriting import key, rewritten, rows_of
 from odradek_tables.dataset import Dataset
 from odradek_tables.files import write_files
 from odradek_tables.log import live

@@ -111,7 +111,7 @@ def erase(dataset: str, client_id: str | None, principal: str | None) -> None:
 @dataset_option
 def rewrite(dataset: str) -> None:
     """Rewrite files of earlier versions, whose encoding some readers do not know. Needs no Java."""
-    from odradek_spark.jobs.rewrite import run_rewrite
+    from odradek_spark.jobs.compact import run_rewrite
 
     with explained():
         done = run_rewrite(dataset)

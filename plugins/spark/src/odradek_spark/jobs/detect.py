@@ -20,10 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek.findings.incidents import OBSERVED
-from odradek_spark.jobs.causes import LEAST, Key, with_causes
+from odradek_spark.jobs.causes import LEAST, Episode, Key, with_causes
 from odradek_spark.jobs.client import FOUND, KNOWN, LAST, OF_KNOWN, OF_LAST, Judge
 from odradek_spark.jobs.life import INSTANCE
-from odradek_spark.jobs.rewriting import Row
 from odradek_spark.jobs.rules import Rule, silence_rules
 from odradek_spark.jobs.samples import lives_of, of_points
 from odradek_spark.jobs.silence import last_pushes, twins
@@ -64,7 +63,7 @@ def detect(
 
 def detected(
     points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime, pushes: DataFrame | None
-) -> list[Row]:
+) -> list[Episode]:
     if pushes is not None:
         pushes = apart(pushes)
         seen = F.broadcast(twins(pushes).withColumnRenamed(INSTANCE, "twin"))
