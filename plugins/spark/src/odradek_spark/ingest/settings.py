@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek.plugin import PluginConfig
-from odradek.settings import LONG, TEXT, Choice, Special, Whole, declare
+from odradek.settings import FILE, LONG, TEXT, Choice, Special, Whole, declare
 from odradek.topic import TopicFormat
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
@@ -102,6 +102,15 @@ class IngestSettings:
     )
     trigger_s: float = declare(
         "trigger.interval.ms", TRIGGER, 60.0, "Time between the starts of two batches.", unit="ms",
+    )
+    command_config: Path | None = declare(
+        "command.config", FILE, None,
+        "Properties file with more options of librdkafka: `security.protocol`, `sasl.*`, `ssl.*`. Needed if "
+        "the listener has TLS or logins: secrets stay off the command line.", unset="none",
+    )
+    master: str = declare(
+        "master", TEXT, "local[*]",
+        "Master of Spark: `local[CORES]`, `spark://HOST:PORT`, `yarn`, `k8s://...`; not with spark-submit.",
     )
     # fmt: on
     fail_on_data_loss: bool = True
