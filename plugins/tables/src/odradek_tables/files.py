@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -49,14 +49,6 @@ class Manifest:
     partition: dict[str, str]
     stats: str
     """Statistics in Delta's format, JSON."""
-
-    def text(self) -> str:
-        """The manifest as a row that Spark carries."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Manifest:
-        return cls(**json.loads(text))
 
 
 def file_system(root: str) -> tuple[fs.FileSystem, str]:

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.ingest.status import NOTHING, Totals
 from odradek_spark.jobs.accepted import SOURCE_KEY
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DECODING = DecoderSettings()
-RESULT = pa.schema([pa.field("kind", pa.string()), pa.field("body", pa.string())])
-"""The result of a task: a row for each file, and one with the counts."""
-FILE, COUNTS = "file", "counts"
 WAVE_ROUNDS = 4
 """Tasks of a wave, as a multiple of the tasks of a shuffle. Each wave ends with a commit."""
 PARTITION, OFFSET, INDEX = *SOURCE_KEY, "src_idx"
@@ -80,9 +76,8 @@ class ReplayTask:
         written = Written()
         absent = Absent(Dataset(self.root), found, self.kept_from)
         write_records(reader.read(found), lasting_decoder(self.decoding), self.root, written, absent)
-        rows = [{"kind": FILE, "body": each.text()} for each in written.manifests]
-        rows.append({"kind": COUNTS, "body": json.dumps(asdict(written.counts))})
-        return pa.RecordBatch.from_pylist(rows, RESULT)
+        files = [asdict(each) for each in written.manifests]
+        return pa.record_batch({"done": [json.dumps({"files": files, "counts": asdict(written.counts)})]})
 
 
 def run_replay(
@@ -131,9 +126,9 @@ def add_wave(
     kept_from = {table.name: expired_before(dataset, table) for table in INGESTED}
     task = ReplayTask(dataset.root, options, decoding, tuple(pieces), kept_from)
     one_each = spark.range(0, len(pieces), 1, len(pieces))
-    found = one_each.mapInArrow(task, from_arrow_schema(RESULT)).collect()
-    manifests = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
-    counts = sum((Counts(**json.loads(row["body"])) for row in found if row["kind"] == COUNTS), Counts())
+    found = [json.loads(row["done"]) for row in one_each.mapInArrow(task, "done string").collect()]
+    manifests = [Manifest(**file) for each in found for file in each["files"]]
+    counts = sum((Counts(**each["counts"]) for each in found), Counts())
     if manifests:
         commit(dataset, manifests, numbers)
     done.decoded += Totals(int(bool(manifests)), counts.pushes, counts.points, counts.dead_letters)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,21 +14,6 @@ from odradek_tables.schemas import Table
 
 GROUP_ROWS = 1 << 17
 """Rows of a row group: Spark passes fewer at a time, and small row groups are slow to read."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileWriter:
-    """The function of a task that writes its rows."""
-
-    root: str
-    table: Table
-    prefix: str
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with TableFiles(self.root, self.table, self.prefix) as files:
-            for rows in groups(batches):
-                files.write(rows.cast(self.table.schema))
-        yield pa.record_batch({"manifest": pa.array([each.text() for each in files.manifests], pa.string())})
 
 
 def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -46,6 +32,12 @@ def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED) -> list[Manifest]:
     """Write rows with the columns of a table, in any order, as one or more files for each folder and task."""
-    write = FileWriter(root, table, prefix)
-    found = rows.select(*table.schema.names).mapInArrow(write, "manifest string").collect()
-    return [Manifest.parse(row["manifest"]) for row in found]
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with TableFiles(root, table, prefix) as files:
+            for group in groups(batches):
+                files.write(group.cast(table.schema))
+        yield pa.record_batch({"files": [json.dumps([asdict(each) for each in files.manifests])]})
+
+    found = rows.select(*table.schema.names).mapInArrow(write, "files string").collect()
+    return [Manifest(**file) for row in found for file in json.loads(row["files"])]
