@@ -22,8 +22,6 @@ from odradek_spark.source.options import (
 )
 from odradek_tables.folder_names import misread_character
 
-TRIGGER_MS: Final = Whole(LONG, 100)
-
 
 def read_folder(config: PluginConfig, key: str) -> str:
     """Read the path or URI of a folder.
@@ -44,16 +42,9 @@ def read_root(config: PluginConfig, key: str) -> str:
     return path if "://" in path or not path else str(Path(path).absolute())
 
 
-def read_seconds(config: PluginConfig, key: str) -> float:
-    return TRIGGER_MS.read(config, key) / 1000
-
-
 ROOT: Final = Special(shape="URI", read=read_root)
 FOLDER: Final = Special(shape="URI", read=read_folder)
 SERVERS: Final = Special(shape="`HOST:PORT[,...]`", read=PluginConfig.text)
-TRIGGER: Final = Special(
-    type=LONG, shape=TRIGGER_MS.shape, read=read_seconds, text=lambda value: f"{value * 1000:.0f}"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +91,8 @@ class IngestSettings:
         "Wait until this many bytes are available: fewer and larger files, but later. Not with `--once`.",
         unit="bytes",
     )
-    trigger_s: float = declare(
-        "trigger.interval.ms", TRIGGER, 60.0, "Time between the starts of two batches.", unit="ms",
+    trigger_ms: int = declare(
+        "trigger.interval.ms", Whole(LONG, 100), 60_000, "Time between the starts of two batches.", unit="ms",
     )
     command_config: Path | None = declare(
         "command.config", FILE, None,
