@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from odradek_tables.schemas import Table
-from odradek_tables.statistics import ranged
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -82,11 +81,6 @@ def arrow_files(root: str, table: Table, files: Sequence[str]) -> ds.Dataset:
         filesystem=system,
         partitioning=ds.partitioning(folders, flavor="hive"),
     )
-
-
-def exists(path: str) -> bool:
-    system, base = file_system(path)
-    return bool(system.get_file_info(base).type != fs.FileType.NotFound)
 
 
 def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> list[Manifest]:
@@ -195,7 +189,7 @@ class GrowingFile:
         """Add rows of this partition."""
         self.writer.write_table(rows.select(self.names), row_group_size=ROW_GROUP_ROWS)
         self.rows += rows.num_rows
-        for name in ranged(self.table):
+        for name in self.table.ranged:
             found = pc.min_max(rows[name]).as_py()
             self.nulls[name] = self.nulls.get(name, 0) + rows[name].null_count
             if found["min"] is not None:

@@ -24,7 +24,7 @@ from odradek_tables.log import (
     live,
     paths_between,
     paths_of_offsets,
-    versions,
+    version,
 )
 from odradek_tables.schemas import ERASURES, PUSHES, Table
 
@@ -79,7 +79,8 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     if after is None:
         return everything(dataset, followed, current)
     try:
-        later = versions(dataset.uri(followed), after, current.version())
+        numbers = range(after + 1, current.version() + 1)
+        later = (version(dataset.uri(followed), number) for number in numbers)
         found = whole_batches(dataset, later)
     except LogGone as error:
         raise DatasetError(
@@ -169,7 +170,7 @@ def last_whole(dataset: Dataset, uri: str, until: int) -> int:
     number = until
     for candidate in range(until, 0, -1):
         try:
-            (found,) = versions(uri, candidate - 1, candidate)
+            found = version(uri, candidate)
         except LogGone:  # batches that old are complete
             break
         if not whole_batches(dataset, [found]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -122,17 +122,6 @@ def kept(files: pa.Table, column: str, compare: Callable[..., Any], bound: datet
     return files.filter(pc.fill_null(compare(found, pa.scalar(bound, found.type)), True))
 
 
-def versions(uri: str, after: int, until: int) -> Iterator[Version]:
-    """The commits of a table after one version, up to and including another.
-
-    Raises:
-        LogGone: The log does not go back that far.
-    """
-    system, base = file_system(uri)
-    for number in range(after + 1, until + 1):
-        yield version(system, base, number)
-
-
 def first_version(uri: str) -> int:
     """The oldest commit that the log still has; older ones are only in its checkpoints."""
     system, base = file_system(uri)
@@ -140,7 +129,13 @@ def first_version(uri: str) -> int:
     return min(int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit())
 
 
-def version(system: fs.FileSystem, base: str, number: int) -> Version:
+def version(uri: str, number: int) -> Version:
+    """One commit of a table.
+
+    Raises:
+        LogGone: The log does not go back that far.
+    """
+    system, base = file_system(uri)
     try:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]

@@ -220,4 +220,4 @@ def continue_from_parts(dataset: Dataset) -> None:
     parts.load_as_version(before)
     reached = parts.transaction_version(app_of(ROLLUP_5M))
     if reached is not None:
-        dataset.commit(FLEET_1H, [], app_of(FLEET_1H), reached)
+        dataset.commit_next(FLEET_1H, [], app_of(FLEET_1H), None, reached)

@@ -22,7 +22,7 @@ from odradek_spark.load import load_dataset, read_spans
 from odradek_spark.sink.commit import FURTHER
 from odradek_tables.dataset import Dataset
 from odradek_tables.following import erased_ranges, files_of, joined, spans_of
-from odradek_tables.log import SOURCE_RANGES, Version, first_version, versions
+from odradek_tables.log import SOURCE_RANGES, Version, first_version, version
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def latest_versions(dataset: Dataset, table: Table, since_ms: float = 0) -> Iter
     """The versions in the log of a table that were committed since a time, the latest first."""
     uri = dataset.uri(table)
     for number in range(dataset.existing(table).version(), first_version(uri) - 1, -1):
-        (found,) = versions(uri, number - 1, number)
+        found = version(uri, number)
         if float(found.info.get("timestamp", since_ms)) < since_ms:
             return
         yield found
