@@ -100,5 +100,4 @@ def files_rows(table: Table, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 def live_files(
     dataset: Dataset, table: Table, since: datetime | None = None, until: datetime | None = None
 ) -> list[str]:
-    """The files of a table that may have rows of a time range."""
     return paths_between(dataset.existing(table), table.time, since, until)

@@ -153,11 +153,8 @@ class Dataset:
     def delete(self, table: Table, predicate: str, info: Info) -> int:
         """Delete rows in one commit: files without other rows are removed, and the others written again.
 
-        Args:
-            table: The table.
-            predicate: The rows, a condition in SQL. The history of the table shows it. Unless it names a
-                folder, or days, each commit of ingest makes the deletion start again.
-            info: Entries for the history of the table, stored as text.
+        The predicate is a condition in SQL, which the history of the table shows. Unless it names a folder,
+        or days, each commit of ingest makes the deletion start again.
 
         Returns:
             The number of deleted rows; without any, there is no commit.

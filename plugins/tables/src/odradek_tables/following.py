@@ -60,16 +60,8 @@ class News:
 def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | None:
     """The rows that were added to a table since a job's last commit.
 
-    A batch of ingest is included once all tables have it, that is, once ``pushes`` has it.
-
-    Args:
-        dataset: The dataset.
-        followed: The table that the job reads.
-        job: The table that stores the job's number.
-        app_id: The id of the job.
-
-    Returns:
-        None if the table has no new version.
+    A batch of ingest is included once all tables have it, that is, once ``pushes`` has it. The table ``job``
+    stores the number of the job; None if the table that it follows has no new version.
 
     Raises:
         DatasetError: The table does not exist, or its log no longer reaches back to the last run.

@@ -28,8 +28,6 @@ OF_FILES = ("path", "size_bytes", "num_records", "min.recv_ts", "max.recv_ts")
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of a table."""
-
     path: str
     """Relative to the table."""
     file_bytes: int

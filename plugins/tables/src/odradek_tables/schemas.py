@@ -68,8 +68,6 @@ Every file of every version has them: a reader with a filter on a new one would 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its name, columns and partitions."""
-
     name: str
     schema: pa.Schema
     partitions: tuple[str, ...]

@@ -28,8 +28,6 @@ Decorator = Callable[[Any], Any]
 
 
 def adding(*options: Decorator) -> Decorator:
-    """Adds options to a command, in their order."""
-
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)

@@ -78,7 +78,6 @@ def columns(rows: Sequence[Row], named: str, *, optional: bool = False) -> list[
 
 
 def clients_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_tables.query.questions.clients`."""
     optional = (
         "software, pushes, terminated, first_seen: first push, points, principal, client_address, broker_id"
     )
@@ -90,7 +89,6 @@ def clients_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def top_table(rows: pa.Table, metric: str, by: str, aggregate: str) -> list[Column]:
-    """Rows of `odradek_tables.query.questions.top`."""
     found = rows.to_pylist()
     return [
         *columns(found, by),
@@ -116,7 +114,6 @@ def throttled_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def versions_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_tables.query.questions.versions`."""
     required = "software_name: software, software_version: version, instances, client_ids: client ids, pushes"
     optional = "last_seen: last push, first_seen: first push"
     return [*columns(rows, required), *columns(rows, optional, optional=True)]

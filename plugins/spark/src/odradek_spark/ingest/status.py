@@ -17,8 +17,6 @@ RECENT = 50
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Totals of several batches."""
-
     batches: int
     pushes: int
     points: int

@@ -48,8 +48,6 @@ ORDER: Final[Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class Compacted:
-    """The result of a run for one table."""
-
     table: str
     files_before: int = 0
     files_after: int = 0
@@ -63,7 +61,6 @@ class Compacted:
         self.bytes_after += sum(each.file_bytes for each in new)
 
     def text(self) -> str:
-        """The result for people."""
         before = f"{self.files_before} files ({self.bytes_before} bytes)"
         return f"{before} of {self.table} are now {self.files_after} ({self.bytes_after})"
 
@@ -165,10 +162,7 @@ def added_up(
 def run_rewrite(root: str) -> int:
     """Rewrite the files of ``points`` that have the old encoding, one commit for each folder. Needs no Spark.
 
-    A folder that another job changes meanwhile is left to the next run.
-
-    Returns:
-        The number of files that were replaced.
+    A folder that another job changes meanwhile is left to the next run. Returns the number of replaced files.
 
     Raises:
         DatasetError: The table does not exist, or has columns of a newer version.

@@ -50,8 +50,6 @@ INTERVALS_BEFORE = 5
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The result of a run."""
-
     opened: list[Episode]
     """New episodes, as rows of the table ``anomalies``, including those that have ended already."""
     closed: list[Episode]
@@ -65,12 +63,7 @@ def run_detect(
 ) -> Detected | None:
     """Process the points that arrived since the last run, by at least one rule.
 
-    Args:
-        spark: The session.
-        root: Path or URI of the dataset.
-        rules: The rules.
-        at: The time of the run. If no client has pushed for long by then, open episodes are closed: their
-            state is unknown. None: they stay open.
+    If no client has pushed for long at the time ``at``, open episodes are closed: their state is unknown.
 
     Returns:
         None if nothing changed because no points arrived, or if another run was faster.

@@ -28,8 +28,6 @@ CLIENT_ID, PRINCIPAL, INSTANCE = "client_id", "principal", "client_instance_id"
 
 @dataclass(slots=True)
 class Erased:
-    """The result of an erasure."""
-
     rows: dict[str, int]
     """By table: the number of its rows that were erased."""
 
@@ -44,11 +42,7 @@ def run_erase(root: str, column: str, value: str, now: datetime) -> Erased:
     Rows of a principal in tables that only have client ids, or instances, are those of its client ids or
     instances. Dead letters do not name their client: all of them are erased.
 
-    Args:
-        root: Path or URI of the dataset.
-        column: ``client_id`` or ``principal``.
-        value: Its value.
-        now: The time for the audit row, with a time zone.
+    The ``column`` is ``client_id`` or ``principal``; the audit has the time ``now``, which has a time zone.
 
     Raises:
         DatasetError: The dataset does not exist, or other writers committed first at every attempt.

@@ -117,8 +117,6 @@ def bucket() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Inventoried:
-    """The result of a run."""
-
     pushes: int
     files: int
     """The number of files of the inventory that were rewritten."""

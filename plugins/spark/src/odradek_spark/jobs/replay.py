@@ -48,8 +48,6 @@ Show = Callable[[Totals, int], object]
 
 @dataclass(slots=True)
 class Replayed:
-    """The result of a run."""
-
     decoded: Totals = NOTHING
     """The contents of the records; ``batches`` counts commits."""
     added: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in INGESTED})

@@ -169,8 +169,6 @@ def in_order(rows: DataFrame, files: int) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """The result of a run."""
-
     table: str
     points: int
     """Number of points since the last run, including those of repeated pushes, and histograms."""

@@ -54,8 +54,6 @@ class Fault:
 
 @dataclass(slots=True)
 class Report:
-    """The result of a verification."""
-
     pushes: int
     points: int
     dead_letters: int
@@ -203,14 +201,9 @@ def expired_before(dataset: Dataset, table: Table, since_ms: float = 0) -> str:
 def run_verify(
     spark: SparkSession, root: str, since: datetime | None = None, until: datetime | None = None
 ) -> Report:
-    """Verify a dataset.
+    """Verify a dataset, or the batches with pushes received in a time range; times have a time zone.
 
-    Args:
-        spark: The session.
-        root: Path or URI of the dataset.
-        since: Verify only the batches with pushes received since this time, with a time zone. Only their
-            files, and the history since them, are read.
-        until: Verify only the batches with pushes received before this time.
+    Of a range, only the files of its batches are read, and the history since them.
 
     Raises:
         DatasetError: Nothing has been ingested.

@@ -55,7 +55,6 @@ class Batch:
     def of(
         cls, messages: Iterable[Written | None], number: int, *, allow_new_checkpoint: bool = False
     ) -> Batch:
-        """Join the results of the tasks."""
         query_id = topic = None
         manifests: list[Manifest] = []
         ranges: dict[int, tuple[int, int]] = {}
@@ -102,7 +101,6 @@ class Batch:
         return found | ({FURTHER: self.counts.further} if self.counts.further else {})
 
     def is_new(self, table: str, current: DeltaTable) -> bool:
-        """Whether a table lacks the batch."""
         done = None if self.query_id is None else current.transaction_version(query_app(self.query_id))
         if done is not None and done >= self.number:
             return False

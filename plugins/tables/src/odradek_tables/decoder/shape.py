@@ -55,8 +55,6 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """One layout."""
-
     length: int
     mask: Int64s
     """All ones for bytes that must be equal, in words; the last word overlaps the one before it."""
@@ -95,7 +93,6 @@ class Shape:
         return every.tobytes() == payload[start:end] * len(self.repeated)
 
     def points(self, payload: bytes, resource: int) -> PayloadPoints:
-        """Read the data points of a payload that fits."""
         count = len(self.series)
         words = unaligned(payload)
         return PayloadPoints(

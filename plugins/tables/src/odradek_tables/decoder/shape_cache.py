@@ -26,7 +26,6 @@ class ShapeCache:
         self.held_bytes = 0
 
     def find(self, payload: bytes) -> Shape | None:
-        """The shape of a payload; None if it is unknown."""
         candidates = self.by_length.get(len(payload))
         if not candidates:
             return None

@@ -64,7 +64,6 @@ class Reader:
         self.connection.execute(f"CREATE VIEW {NEAR_PUSHES} AS FROM early_pushes WHERE {near}")
 
     def paths(self, table: Table, since: datetime | None = None, until: datetime | None = None) -> list[str]:
-        """The files of a table that may have rows of a time range."""
         found = self.dataset.open(table)
         return [] if found is None else paths_between(found, table.time, since, until)
 
