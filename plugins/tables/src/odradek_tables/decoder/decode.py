@@ -26,8 +26,7 @@ from odradek_tables.decoder.columns import (
 from odradek_tables.decoder.payload_points import PayloadPoints
 from odradek_tables.decoder.record import LATEST_MS, Push, PushReader
 from odradek_tables.decoder.series import Numbered, ResourceLabels, Series
-from odradek_tables.decoder.shape import make_shape
-from odradek_tables.decoder.shape_cache import ShapeCache
+from odradek_tables.decoder.shape import ShapeCache, make_shape
 from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.schemas import DEAD_LETTER
 
