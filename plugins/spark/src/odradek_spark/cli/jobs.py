@@ -12,11 +12,10 @@ import click
 from odradek.topic import TopicFormat
 from odradek_spark.cli.options import data_loss_option, dataset_option, moment, properties, setting_option
 from odradek_spark.cli.session import explained, session, session_options
-from odradek_spark.ingest.status import Totals
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import ReadOptions
 from odradek_tables.dataset import Dataset
-from odradek_tables.decoder.decode import DecoderSettings
+from odradek_tables.decoder.decode import Counts, DecoderSettings
 from odradek_tables.schemas import PUSHES
 
 OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
@@ -77,7 +76,7 @@ def replay(
     click.echo(f"replay: {done.decoded.records} records, added {added or 'nothing'}")
 
 
-def told(done: Totals, waiting: int) -> None:
+def told(done: Counts, waiting: int) -> None:
     click.echo(f"{done.pushes:,} pushes, {done.points:,} points, {waiting:,} waiting", err=True)
 
 

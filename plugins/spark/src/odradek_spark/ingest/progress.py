@@ -13,9 +13,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from odradek.endpoints import Address
-from odradek_spark.ingest.status import NOTHING, batches_since, version
+from odradek_spark.ingest.status import batches_since, version
 from odradek_spark.source.offsets import backlog, from_json
 from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Counts
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -33,7 +34,7 @@ class Progress:
         self.say, self.now_s = say, now_s
         self.dataset = Dataset(root)
         self.version = version(self.dataset)
-        self.total = NOTHING
+        self.total = Counts()
         self.waiting: int | None = None
         """Records of the topic after the last batch; None if Spark does not tell."""
         self.seen: object = None

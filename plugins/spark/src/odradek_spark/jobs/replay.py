@@ -19,17 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from odradek_spark.ingest.status import NOTHING, Totals
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.verify import expired_before
 from odradek_spark.load import load_dataset
-from odradek_spark.sink.written import Counts, Written, write_records
+from odradek_spark.sink.written import Written, write_records
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import ReadOptions
 from odradek_spark.source.stream import TASK_BYTES
 from odradek_spark.source.topic import TopicReader
 from odradek_tables.dataset import JOB, Dataset, DatasetError
-from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
+from odradek_tables.decoder.decode import Counts, DecoderSettings, lasting_decoder
 from odradek_tables.files import Manifest
 from odradek_tables.following import REPLAY, REPLAYED, erased_ranges, joined, spans_in
 from odradek_tables.schemas import BY_NAME, DEAD_LETTER, INGESTED, PUSHES
@@ -42,13 +41,13 @@ WAVE_ROUNDS = 4
 """Tasks of a wave, as a multiple of the tasks of a shuffle. Each wave ends with a commit."""
 PARTITION, OFFSET, INDEX = *SOURCE_KEY, "src_idx"
 INDEX_BITS = 32
-Show = Callable[[Totals, int], object]
+Show = Callable[[Counts, int], object]
 """Called with the totals decoded since the start, and the number of waiting records."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    decoded: Totals = NOTHING
+    decoded: Counts = field(default_factory=Counts)
     """The contents of the records; ``batches`` counts commits."""
     added: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in INGESTED})
     """Number of added rows, by table."""
@@ -126,10 +125,10 @@ def add_wave(
     one_each = spark.range(0, len(pieces), 1, len(pieces))
     found = [json.loads(row["done"]) for row in one_each.mapInArrow(task, "done string").collect()]
     manifests = [Manifest(**file) for each in found for file in each["files"]]
-    counts = sum((Counts(**each["counts"]) for each in found), Counts())
+    counts = sum((Counts(**each["counts"]) for each in found), Counts(batches=int(bool(manifests))))
     if manifests:
         commit(dataset, manifests, numbers)
-    done.decoded += Totals(int(bool(manifests)), counts.pushes, counts.points, counts.dead_letters)
+    done.decoded += counts
     for each in manifests:
         done.added[each.table] += each.rows
 

@@ -15,8 +15,9 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from odradek_spark.conditions import Condition
-from odradek_spark.sink.written import Counts, Written, one_topic
+from odradek_spark.sink.written import Written, one_topic
 from odradek_tables.dataset import Dataset, DatasetError, Ranges, source_id
+from odradek_tables.decoder.decode import Counts
 from odradek_tables.files import Manifest, file_system
 from odradek_tables.log import SOURCE_RANGES
 from odradek_tables.schemas import INGESTED, PUSHES, Table

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,26 @@ class DecoderSettings:
     topic_format: TopicFormat = TopicFormat.ODRADEK
     interval_ms: int = 60_000
     """Stands for the push interval in formats that tell none."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """The contents of some records."""
+
+    pushes: int = 0
+    points: int = 0
+    dead_letters: int = 0
+    further: int = 0
+    """Pushes of records after their first one."""
+    payload_bytes: int = 0
+    batches: int = 0
+
+    @property
+    def records(self) -> int:
+        return self.pushes - self.further + self.dead_letters
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
