@@ -13,7 +13,7 @@ import odradek_spark
 from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek.settings.setting import walk
 from odradek_spark.companion import Pipeline
-from odradek_spark.ingest.status import batches_since, last_batch, version
+from odradek_spark.ingest.progress import batches_since, last_batch, version
 from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import Counts

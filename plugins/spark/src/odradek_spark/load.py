@@ -15,8 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_tables.dataset import Dataset
 from odradek_tables.files import arrow_files
-from odradek_tables.following import OffsetSpan
-from odradek_tables.log import paths_between
+from odradek_tables.log import OffsetSpan, paths_between
 from odradek_tables.schemas import BY_NAME, Table
 
 if TYPE_CHECKING:

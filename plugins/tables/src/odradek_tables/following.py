@@ -20,10 +20,11 @@ from odradek_tables.files import Manifest, file_system
 from odradek_tables.log import (
     SOURCE_RANGES,
     LogGone,
+    OffsetSpan,
     Version,
     live,
     paths_between,
-    paths_of_offsets,
+    paths_of,
     version,
 )
 from odradek_tables.schemas import ERASURES, PUSHES, Table
@@ -34,9 +35,6 @@ SILENT_DAYS: Final = 1
 """Whole days without a push, by receive time, after which the rows of an instance are settled."""
 REPLAYED: Final = "replayedRanges"
 """Key in the history of a table: the records whose pushes a replay added, each a partition, start and end."""
-
-OffsetSpan = tuple[int, int, int]
-"""Partition, first offset, end offset (last + 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     return News(
         after=after,
         version=found[-1].number,
-        files=files_of(current, spans),
+        files=paths_of(current, spans),
         spans=spans,
         since=min((each for each in times if each is not None), default=None),
         rows=sum(int(each.info.get(followed.name, 0)) for each in found if has_records(each)),
@@ -137,13 +135,6 @@ def joined(spans: Iterable[OffsetSpan]) -> list[OffsetSpan]:
         else:
             found.append((part, start, end))
     return found
-
-
-def files_of(current: DeltaTable, spans: Sequence[OffsetSpan]) -> list[str]:
-    """The full paths of the files that may have rows of records."""
-    if not spans:
-        return []
-    return paths_of_offsets(current, min(span[1] for span in spans), max(span[2] for span in spans))
 
 
 def spans_in(dataset: Dataset, pushes: Iterable[Manifest]) -> list[OffsetSpan]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -22,6 +22,8 @@ default."""
 
 SOURCE_RANGES: Final = "sourceRanges"
 """Key in the history of a table: by partition, the first offset of a batch and its end offset (last + 1)."""
+OffsetSpan = tuple[int, int, int]
+"""Partition, first offset, end offset (last + 1)."""
 OF_FILES = ("path", "size_bytes", "num_records", "min.recv_ts", "max.recv_ts")
 """Columns of a table's add actions that `live` needs; there are two more for each column of the table."""
 
@@ -99,11 +101,13 @@ def paths_between(
     return full_paths(table, files)
 
 
-def paths_of_offsets(table: DeltaTable, start: int, end: int) -> list[str]:
-    """The full paths of the files that may have rows of offsets from ``start`` to ``end - 1``."""
+def paths_of(table: DeltaTable, spans: Sequence[OffsetSpan]) -> list[str]:
+    """The full paths of the files that may have rows of records."""
+    if not spans:
+        return []
     files = pa.table(table.get_add_actions(flatten=True))
-    files = kept(files, "max.src_offset", pc.greater_equal, start)
-    return full_paths(table, kept(files, "min.src_offset", pc.less_equal, end - 1))
+    files = kept(files, "max.src_offset", pc.greater_equal, min(start for _, start, _ in spans))
+    return full_paths(table, kept(files, "min.src_offset", pc.less, max(end for _, _, end in spans)))
 
 
 def full_paths(table: DeltaTable, files: pa.Table) -> list[str]:

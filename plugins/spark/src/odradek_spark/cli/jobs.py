@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,11 @@ def replay(
             wanted = ranges_since(dataset, options, since)
     with session(**where) as spark:
         done = run_replay(spark, dataset, options, wanted, told, decoding)
-    added = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
-    click.echo(f"replay: {done.decoded.records} records, added {added or 'nothing'}")
+    click.echo(f"replay: {done.decoded.records} records, added {listed(done.added) or 'nothing'}")
+
+
+def listed(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} rows of {table}" for table, count in rows.items() if count)
 
 
 def told(done: Counts, waiting: int) -> None:
@@ -103,7 +107,7 @@ def erase(dataset: str, client_id: str | None, principal: str | None) -> None:
         raise click.UsageError("expected one of --client-id and --principal")
     with explained():
         done = run_erase(dataset, *chosen[0], datetime.now(UTC))
-    click.echo(done.text())
+    click.echo(f"erase: {listed(done) or 'no rows'}")
 
 
 @click.command()

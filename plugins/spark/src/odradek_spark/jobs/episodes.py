@@ -15,11 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from odradek.findings.troubles import STEPS
 from odradek_spark.jobs.accepted import accepted
 from odradek_spark.jobs.causes import Episode
-from odradek_spark.jobs.detect import detected
+from odradek_spark.jobs.detect import detected, metrics
 from odradek_spark.jobs.islands import CLOSED, OPEN, SILENCE_INTERVALS
 from odradek_spark.jobs.life import MUTED_INTERVALS, MUTED_MS
 from odradek_spark.jobs.rules import Rule, silence_rules
-from odradek_spark.jobs.samples import metrics
 from odradek_spark.load import load_dataset
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.files import Manifest, arrow_files, write_files

@@ -21,8 +21,8 @@ from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.load import load_dataset, read_spans
 from odradek_spark.sink.commit import FURTHER
 from odradek_tables.dataset import Dataset
-from odradek_tables.following import erased_ranges, files_of, joined, spans_of
-from odradek_tables.log import SOURCE_RANGES, Version, first_version, version
+from odradek_tables.following import erased_ranges, joined, spans_of
+from odradek_tables.log import SOURCE_RANGES, Version, first_version, paths_of, version
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def received(found: Version) -> tuple[datetime, datetime] | None:
 def rows_of(spark: SparkSession, dataset: Dataset, table: Table, batches: Sequence[Version]) -> DataFrame:
     """The rows of a table that some batches have, from the files that may have them."""
     spans = joined(span for each in batches for span in spans_of(each))
-    return read_spans(spark, dataset.root, table, files_of(dataset.existing(table), spans), spans)
+    return read_spans(spark, dataset.root, table, paths_of(dataset.existing(table), spans), spans)
 
 
 def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:

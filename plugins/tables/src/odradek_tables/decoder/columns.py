@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from odradek_tables.decoder.payload_points import INT64_MAX, Int32s, Int64s, PayloadPoints
 from odradek_tables.decoder.record import Identity, Push
@@ -119,9 +120,13 @@ def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
     return pa.array(texts, pa.string()).dictionary_encode()
 
 
-def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatch:
-    """The rows of ``pushes``, one for each push; ``facts`` are the columns of `push_facts`."""
-    columns: dict[str, Any] = identity_columns(pushes) | facts
+def push_columns(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> pa.RecordBatch:
+    """The rows of ``pushes``, one for each push. Repetitions of a push have the same ``payload_hash``."""
+    columns = identity_columns(pushes)
+    columns["points"] = np.array([points.count for points in found], np.int32)
+    hashes = [xxhash.xxh3_64_intdigest(push.payload) - 2**63 for push in pushes]
+    columns["payload_hash"] = np.array(hashes, np.int64)
+    columns["shape_id"] = pa.array([points.shape_id for points in found], pa.int64())
     columns["recv_ts"] = microseconds(receive_times(pushes) * US_PER_MS)
     columns["payload_bytes"] = np.array([len(push.payload) for push in pushes], np.int32)
     columns["codec"] = pa.array([push.codec for push in pushes], pa.string()).dictionary_encode()

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
@@ -29,7 +28,7 @@ from odradek_tables.decoder.record import LATEST_MS, Push, PushReader
 from odradek_tables.decoder.series import Numbered, ResourceLabels, Series
 from odradek_tables.decoder.shape import ShapeCache, make_shape
 from odradek_tables.decoder.topic_record import TopicRecord
-from odradek_tables.schemas import DEAD_LETTER
+from odradek_tables.schemas import DEAD_LETTER, INGESTED
 
 MAX_LEARNED_BYTES = 256 << 20
 """Bytes of new payloads and resources after which a worker process clears its caches."""
@@ -85,12 +84,7 @@ class Decoded:
     """The pushes of records after their first one: a record of OTLP may have several."""
 
     def batches(self) -> Iterable[tuple[str, pa.RecordBatch]]:
-        return (
-            ("points", self.points),
-            ("histograms", self.histograms),
-            ("dead_letter", self.dead_letter),
-            ("pushes", self.pushes),
-        )
+        return ((table.name, getattr(self, table.name)) for table in INGESTED)
 
 
 @dataclass(slots=True)
@@ -139,7 +133,7 @@ class Decoder:
         return Decoded(
             point_columns(pushes, found, self.series, self.resources, self.settings.clock_skew_max_ms),
             histogram_columns(pushes, found, self.settings.clock_skew_max_ms),
-            push_columns(pushes, push_facts(pushes, found)),
+            push_columns(pushes, found),
             pa.RecordBatch.from_pylist(dead, DEAD_LETTER.schema),
             further,
         )
@@ -244,16 +238,3 @@ def in_order(pushes: list[Push]) -> list[Push]:
         at = latest[push.partition] = max(push.recv_ms, latest.get(push.partition, push.recv_ms))
         ordered.append(push if at == push.recv_ms else push._replace(recv_ms=at))
     return ordered
-
-
-def push_facts(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> dict[str, Any]:
-    return {
-        "points": np.array([points.count for points in found], np.int32),
-        "payload_hash": np.array([payload_hash(push.payload) for push in pushes], np.int64),
-        "shape_id": pa.array([points.shape_id for points in found], pa.int64()),
-    }
-
-
-def payload_hash(payload: bytes) -> int:
-    """A hash that is equal for repetitions of a push."""
-    return xxhash.xxh3_64_intdigest(payload) - 2**63

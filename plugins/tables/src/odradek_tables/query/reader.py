@@ -76,6 +76,11 @@ class Reader:
         answered: Any = self.connection.sql(query, params=list(values))
         return pa.table({}) if answered is None else answered.to_arrow_table()
 
+    def names(self, table: str, column: str) -> list[str]:
+        """The values of a column of texts in the time range, in order."""
+        rows = self.ask(f"SELECT DISTINCT {column} AS name FROM {table} WHERE {column} IS NOT NULL")
+        return sorted(rows["name"].to_pylist())
+
     def close(self) -> None:
         self.connection.close()
 
