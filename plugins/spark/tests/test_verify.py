@@ -181,9 +181,9 @@ def test_a_range_reads_only_its_files_and_history(
     read: list[int] = []
     files: list[str] = []
 
-    def version(system: Any, base: str, number: int) -> log.Version:
+    def version(uri: str, number: int) -> log.Version:
         read.append(number)
-        return log_version(system, base, number)
+        return log.version(uri, number)
 
     def read_spans(
         session: SparkSession, root: str, table: Table, paths: Sequence[str], spans: Any
@@ -191,8 +191,7 @@ def test_a_range_reads_only_its_files_and_history(
         files.extend(paths)
         return load.read_spans(session, root, table, paths, spans)
 
-    log_version = log.version
-    monkeypatch.setattr(log, "version", version)
+    monkeypatch.setattr(verify, "version", version)
     monkeypatch.setattr(verify, "read_spans", read_spans)
 
     report = verify.run_verify(spark, made.root, at(57), at(59))
