@@ -38,9 +38,9 @@ from odradek_spark.jobs.expire import run_expire
 from odradek_spark.jobs.rules import Op, Rule
 from odradek_spark.jobs.verify import run_verify
 from odradek_spark.sink.commit import Batch, commit
-from odradek_spark.sink.written import Counts, Written, write_records
+from odradek_spark.sink.written import Written, write_records
 from odradek_tables.dataset import Dataset
-from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.decode import Counts, Decoder
 from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.levels import Levels
 from odradek_tables.log import live

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, TopicPartition
 from process_memory import MemoryWatch, ProcessMemory, trees
 from steady_pushes import SUBSCRIPTION_MS, SteadyPushes
 
-from odradek_spark.ingest.status import last_batch
+from odradek_spark.ingest.progress import last_batch
 from odradek_spark.source.options import TELEMETRY_TOPIC
 from odradek_tables.dataset import Dataset
 from odradek_tables.query.reader import Reader

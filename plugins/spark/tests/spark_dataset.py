@@ -9,9 +9,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from spark_payloads import RECEIVED_MS, topic_record
 
 from odradek_spark.sink.commit import Batch, commit
-from odradek_spark.sink.written import Counts, Written, write_records
+from odradek_spark.sink.written import Written, write_records
 from odradek_tables.dataset import Dataset, Ranges
-from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.decode import Counts, Decoder
 from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import Manifest
 from odradek_tables.schemas import Table

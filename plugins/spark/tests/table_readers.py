@@ -17,7 +17,6 @@ from deltalake import DeltaTable, QueryBuilder
 
 from odradek_tables.query.reader import Reader
 from odradek_tables.schemas import Table
-from odradek_tables.statistics import ranged
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def one_of_each_kind(table: Table, found: list[Filter]) -> list[Filter]:
     kinds: dict[tuple[Any, ...], Filter] = {}
     for each in found:
         kind = table.schema.field(each.column).type
-        key = (kind, each.column in ranged(table), each.column in table.partitions, each.op)
+        key = (kind, each.column in table.ranged, each.column in table.partitions, each.op)
         kinds.setdefault(key, each)
     return list(kinds.values())
 

@@ -19,9 +19,8 @@ from odradek.plugin import (
 from odradek.testing import request_context
 from odradek.topic.telemetry_topic import encode_headers, record_key
 from odradek_spark.sink.commit import Batch, commit
-from odradek_spark.sink.written import Counts
 from odradek_tables.dataset import Dataset
-from odradek_tables.decoder.decode import Decoder
+from odradek_tables.decoder.decode import Counts, Decoder
 from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import write_files
 from odradek_tables.schemas import INGESTED

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from telemetry_rows import Told, gauge, ingest
 
-from odradek_spark.jobs.absent import Absent
+from odradek_spark.jobs.replay import Absent
 from odradek_spark.source.offsets import OffsetRange
 from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import Decoder

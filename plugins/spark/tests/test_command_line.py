@@ -21,7 +21,7 @@ import odradek.testing
 from odradek.testing import RunningHost
 from odradek_spark.cli import session
 from odradek_spark.cli.main import spark as commands
-from odradek_spark.ingest.status import last_batch
+from odradek_spark.ingest.progress import last_batch
 from odradek_tables.dataset import Dataset
 from odradek_tables.schemas import CLIENTS, ROLLUP_5M, Table
 

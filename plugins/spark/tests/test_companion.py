@@ -13,9 +13,10 @@ import odradek_spark
 from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek.settings.setting import walk
 from odradek_spark.companion import Pipeline
-from odradek_spark.ingest.status import NOTHING, Totals, batches_since, last_batch, version
+from odradek_spark.ingest.progress import batches_since, last_batch, version
 from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Counts
 from odradek_tables.schemas import PUSHES
 from support.reference_page import rows, sections
 
@@ -137,11 +138,11 @@ def test_the_last_batch_is_read_from_the_history_of_the_tables(tmp_path: Path) -
 
     assert found is not None
     at, batch = found
-    assert batch == Totals(1, 2, 2, 0)
+    assert batch == Counts(2, 2, batches=1)
     assert abs((at - before).total_seconds()) < 60
     now = version(Dataset(str(tmp_path)))
-    assert batches_since(Dataset(str(tmp_path)), 0) == (Totals(1, 2, 2, 0), now)
-    assert batches_since(Dataset(str(tmp_path)), now) == (NOTHING, now)
+    assert batches_since(Dataset(str(tmp_path)), 0) == (Counts(2, 2, batches=1), now)
+    assert batches_since(Dataset(str(tmp_path)), now) == (Counts(), now)
 
 
 def test_a_dataset_without_a_batch_has_no_last_batch(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_an_impossible_throttle_time_hides_no_anomaly(spark: SparkSession, datas
 
 def test_more_rules_make_no_larger_plan(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.accepted import accepted
-    from odradek_spark.jobs.samples import samples
+    from odradek_spark.jobs.detect import samples
 
     ingest(dataset, slow(0, 30), 0)
     points = accepted(

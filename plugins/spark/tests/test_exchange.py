@@ -12,7 +12,7 @@ from spark_payloads import RECEIVED_MS, TIME_NS, topic_record
 from odradek_tables.dataset import Dataset
 from odradek_tables.decoder.decode import Decoder
 from odradek_tables.files import Manifest, write_files
-from odradek_tables.log import LogGone, first_version, live, versions
+from odradek_tables.log import LogGone, first_version, live, version
 from odradek_tables.schemas import POINTS
 
 
@@ -36,8 +36,8 @@ def paths(dataset: Dataset) -> set[str]:
 
 
 def test_files_are_replaced_in_one_commit(dataset: Dataset) -> None:
-    dataset.commit(POINTS, written(dataset), "ingest", 0)
-    dataset.commit(POINTS, written(dataset, 1), "ingest", 1)
+    dataset.commit_next(POINTS, written(dataset), "ingest", None, 0)
+    dataset.commit_next(POINTS, written(dataset, 1), "ingest", 0, 1)
     before = live(dataset.existing(POINTS))
     (new,) = written(dataset, 2)
 
@@ -49,7 +49,7 @@ def test_files_are_replaced_in_one_commit(dataset: Dataset) -> None:
 
 
 def test_removed_files_cannot_be_replaced_again(dataset: Dataset) -> None:
-    dataset.commit(POINTS, written(dataset), "ingest", 0)
+    dataset.commit_next(POINTS, written(dataset), "ingest", None, 0)
     before = live(dataset.existing(POINTS))
     rivals = [written(dataset, 2) for _ in range(5)]
 
@@ -63,12 +63,12 @@ def test_removed_files_cannot_be_replaced_again(dataset: Dataset) -> None:
 
 
 def test_ingest_continues_while_files_are_replaced(dataset: Dataset) -> None:
-    dataset.commit(POINTS, written(dataset), "start", 0)
+    dataset.commit_next(POINTS, written(dataset), "start", None, 0)
     before = live(dataset.existing(POINTS))
 
     with ThreadPoolExecutor(4) as pool:
         ingesting = [
-            pool.submit(dataset.commit, POINTS, written(dataset, number), f"app-{number}", 0)
+            pool.submit(dataset.commit_next, POINTS, written(dataset, number), f"app-{number}", None, 0)
             for number in range(6)
         ]
         replaced = pool.submit(
@@ -92,10 +92,10 @@ def test_of_runs_that_started_at_the_same_version_one_commits(dataset: Dataset) 
 
 
 def test_the_log_lists_the_added_files_of_each_version(dataset: Dataset) -> None:
-    dataset.commit(POINTS, written(dataset), "ingest", 3, {"pushes": 1})
+    dataset.commit_next(POINTS, written(dataset), "ingest", None, 3, {"pushes": 1})
     dataset.exchange(POINTS, live(dataset.existing(POINTS)), written(dataset), data_change=False)
 
-    made, ingested, exchanged = versions(dataset.uri(POINTS), -1, 2)
+    made, ingested, exchanged = (version(dataset.uri(POINTS), number) for number in range(3))
 
     (file,) = ingested.added
     assert (made.added, exchanged.added) == ((), ())
@@ -108,4 +108,4 @@ def test_a_version_missing_from_the_log_is_named(dataset: Dataset) -> None:
     assert first_version(dataset.uri(POINTS)) == 0
 
     with pytest.raises(LogGone, match="version 1 is no longer in the log"):
-        list(versions(dataset.uri(POINTS), 0, 1))
+        version(dataset.uri(POINTS), 1)

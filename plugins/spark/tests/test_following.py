@@ -99,7 +99,7 @@ def test_a_first_run_does_not_see_half_a_batch(dataset: Dataset) -> None:
     end = ingest(dataset, batch(10), 0)
     rows = Decoder().decode([batch(40)[0].record(end)]).points
     commit_ranges(dataset, POINTS, write_files(dataset.root, POINTS, rows), {0: (end, end + 1)})
-    dataset.commit(POINTS, [], "maintenance", 1)
+    dataset.commit_next(POINTS, [], "maintenance", None, 1)
 
     found = news(dataset, POINTS, ROLLUP_5M, JOB)
 
@@ -114,7 +114,7 @@ def test_an_empty_table_has_no_new_files(dataset: Dataset) -> None:
 
 def test_a_first_run_needs_no_old_log(dataset: Dataset) -> None:
     ingest(dataset, batch(10), 0)
-    dataset.commit(POINTS, [], "maintenance", 1)
+    dataset.commit_next(POINTS, [], "maintenance", None, 1)
     dataset.existing(POINTS).create_checkpoint()
     for number in (0, 1):
         Path(f"{dataset.uri(POINTS)}/_delta_log/{number:020d}.json").unlink()

@@ -308,7 +308,7 @@ def test_ingest_survives_new_partitions_and_a_host_restart(
         given = settings(
             host.bootstrap,
             tmp_path / "d",
-            trigger_s=0.2,
+            trigger_ms=200,
             client={"topic.metadata.refresh.interval.ms": "500"},
         )
 

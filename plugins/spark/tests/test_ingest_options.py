@@ -15,10 +15,12 @@ from spark_topics import TOPIC
 
 from odradek.testing import RunningHost
 from odradek_spark.cli import session
-from odradek_spark.cli.ingest import ingest_settings
+from odradek_spark.cli.ingest import settings_from
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.session import NoSpark
 from odradek_spark.ingest import query, run
+from odradek_spark.ingest.settings import IngestSettings
+from odradek_spark.pipeline_settings import PipelineSettings
 
 NOBODY = "127.0.0.1:1"
 
@@ -44,7 +46,7 @@ def given(*options: str, command: str = "ingest") -> Any:
     context = spark.commands[command].make_context(
         command, ["--bootstrap-server", "b:1", "--dataset", "d", *options]
     )
-    return ingest_settings(dict(context.params))
+    return settings_from(PipelineSettings if command == "run" else IngestSettings, dict(context.params))
 
 
 def test_options_become_settings() -> None:

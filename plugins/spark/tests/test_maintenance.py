@@ -11,9 +11,14 @@ from pyspark.errors import PySparkException
 from odradek_spark.cli.ingest import stop_on_signals
 from odradek_spark.cli.maintenance import Due, Maintenance
 from odradek_spark.cli.options import kept_days
+from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.dataset import DatasetError
 
 NO_SESSION: Any = None
+
+
+def pipeline(root: Path, **more: Any) -> PipelineSettings:
+    return PipelineSettings(dataset=str(root), maintenance_interval_ms=10_000, **more)
 
 
 class Scripted:
@@ -23,7 +28,7 @@ class Scripted:
         self.now_s = 0.0
         self.ran: list[str] = []
         self.said: list[str] = []
-        self.maintenance = Maintenance(str(tmp_path), None, 10_000, clock=lambda: self.now_s)
+        self.maintenance = Maintenance(pipeline(tmp_path), clock=lambda: self.now_s)
 
     def job(self, name: str, every_s: float, error: Exception | None = None, takes_s: float = 0.0) -> None:
         def work(_: object) -> str:
@@ -141,7 +146,7 @@ def test_without_rules_detection_does_not_run(tmp_path: Path) -> None:
     always = ["rollup", "inventory", "compact", "expire", "vacuum"]
 
     def names(rules_file: Path | None, **options: Any) -> list[str]:
-        return [each.name for each in Maintenance(str(tmp_path), rules_file, 10_000, **options).due]
+        return [each.name for each in Maintenance(pipeline(tmp_path, rules_file=rules_file, **options)).due]
 
     assert names(None) == [*always, "detect"]
     assert names(None, default_rules=False) == always

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from odradek_spark.jobs.episodes import key, rewritten, rows_of
 from odradek_spark.jobs.islands import OPEN
-from odradek_spark.jobs.rewriting import key, rewritten, rows_of
 from odradek_tables.dataset import Dataset
 from odradek_tables.files import write_files
 from odradek_tables.log import live
@@ -35,7 +35,7 @@ def test_anomalies_that_were_delivered_are_read_and_written_on(tmp_path: Path) -
     row = ROW | {"delivered": "webhook=opened"}
     files = write_files(dataset.root, older, pa.Table.from_pylist([row], schema=older.schema))
     dataset.create([older])
-    assert dataset.commit(older, files, "detect", 1)
+    assert dataset.commit_next(older, files, "detect", None, 1)
 
     found = live(dataset.existing(ANOMALIES))
     (before,) = rows_of(dataset, found)

@@ -57,7 +57,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> str:
         "date": f"{START:%Y-%m-%d}",
     }
     rows = pa.Table.from_pylist([episode], ANOMALIES.schema)
-    dataset.commit(ANOMALIES, write_files(path, ANOMALIES, rows), "detect", 0)
+    dataset.commit_next(ANOMALIES, write_files(path, ANOMALIES, rows), "detect", None, 0)
     return path
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from spark_dataset import Push, ingested
 
 from odradek_spark.cli.main import spark
-from odradek_spark.jobs.rewrite import is_old
+from odradek_spark.jobs.compact import is_old
 from odradek_tables.dataset import Dataset
 from odradek_tables.schemas import POINTS
 

@@ -229,7 +229,7 @@ def test_the_fleet_goes_on_where_an_earlier_version_ended(spark: SparkSession, d
     end = ingest(dataset, [gauge(Told(10.0), 2.0)], 0)
     run_rollup(spark, dataset.root, ROLLUP_5M)
     dataset.create([FLEET_1H])
-    dataset.commit(FLEET_1H, [], "rollup:fleet_1h", dataset.existing(ROLLUP_5M).version())
+    dataset.commit_next(FLEET_1H, [], "rollup:fleet_1h", None, dataset.existing(ROLLUP_5M).version())
     end = ingest(dataset, [gauge(Told(20.0), 3.0)], end)
     run_rollup(spark, dataset.root, ROLLUP_5M)
 

@@ -10,12 +10,10 @@ from deltalake import DeltaTable
 from spark_dataset import LATENCY, Push, commit_ranges, ingested, record
 
 from odradek_tables import dataset as dataset_module
-from odradek_tables import statistics
-from odradek_tables.dataset import Dataset
+from odradek_tables.dataset import COLUMNS, FIRST, Dataset, statistics_properties
 from odradek_tables.decoder.decode import Decoder
 from odradek_tables.files import write_files
 from odradek_tables.schemas import BY_NAME, POINTS, PUSHES, Table
-from odradek_tables.statistics import COLUMNS, FIRST, ranged, statistics_properties
 
 PUSHED = [Push(client=client, value=float(client), at_s=client) for client in (1, 1, 2)]
 
@@ -23,7 +21,7 @@ PUSHED = [Push(client=client, value=float(client), at_s=client) for client in (1
 @pytest.fixture
 def older(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
     """A dataset of a version that did not name the columns."""
-    monkeypatch.setattr(dataset_module, "statistics_properties", lambda columns: {})
+    monkeypatch.setattr(dataset_module, "statistics_properties", lambda table: {})
     monkeypatch.setattr(dataset_module, "upgrade", lambda current, table: False)
     made = ingested(str(tmp_path / "d"), PUSHED)
     monkeypatch.undo()
@@ -89,7 +87,7 @@ def test_each_table_names_its_columns(tmp_path: Path, name: str) -> None:
     dataset.create([table])
 
     named = dataset.existing(table).metadata().configuration
-    assert statistics_properties(ranged(table)).items() <= named.items()
+    assert statistics_properties(table).items() <= named.items()
     assert (COLUMNS in named) is (FIRST not in named)
 
 
@@ -97,7 +95,7 @@ def test_two_writers_upgrade_at_once_and_neither_commits_twice(
     older: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one commits between the look at the table and its upgrade."""
-    upgrade = statistics.upgrade
+    upgrade = dataset_module.upgrade
     others: list[bool] = []
 
     def late(current: DeltaTable, table: Table) -> bool:

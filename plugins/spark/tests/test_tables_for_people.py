@@ -19,6 +19,7 @@ from odradek.findings.troubles import SILENCE, TROUBLES
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.printing import Column, fits, show_columns
 from odradek_spark.cli.tables import (
+    ORDER,
     advice,
     anomalies_table,
     client_summary,
@@ -29,7 +30,6 @@ from odradek_spark.cli.tables import (
     top_table,
 )
 from odradek_tables.dataset import Dataset
-from odradek_tables.query.concerns import ORDER
 
 pytestmark = pytest.mark.usefixtures("in_utc")
 NOW = datetime(2026, 9, 22, 10, 0, tzinfo=UTC)

@@ -48,7 +48,7 @@ def rewritten(dataset: Dataset, table: Table, keep: pa.compute.Expression) -> No
 def doubled(dataset: Dataset, table: Table, which: pa.compute.Expression) -> None:
     """Insert rows of a table once more."""
     rows = dataset.existing(table).to_pyarrow_table().filter(which).cast(table.schema)
-    dataset.commit(table, write_files(dataset.root, table, rows), "somebody", 1)
+    dataset.commit_next(table, write_files(dataset.root, table, rows), "somebody", None, 1)
 
 
 def verified(spark: SparkSession, dataset: Dataset) -> Report:
@@ -181,9 +181,9 @@ def test_a_range_reads_only_its_files_and_history(
     read: list[int] = []
     files: list[str] = []
 
-    def version(system: Any, base: str, number: int) -> log.Version:
+    def version(uri: str, number: int) -> log.Version:
         read.append(number)
-        return log_version(system, base, number)
+        return log.version(uri, number)
 
     def read_spans(
         session: SparkSession, root: str, table: Table, paths: Sequence[str], spans: Any
@@ -191,8 +191,7 @@ def test_a_range_reads_only_its_files_and_history(
         files.extend(paths)
         return load.read_spans(session, root, table, paths, spans)
 
-    log_version = log.version
-    monkeypatch.setattr(log, "version", version)
+    monkeypatch.setattr(verify, "version", version)
     monkeypatch.setattr(verify, "read_spans", read_spans)
 
     report = verify.run_verify(spark, made.root, at(57), at(59))

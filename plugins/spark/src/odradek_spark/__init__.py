@@ -13,11 +13,10 @@ from odradek.plugin import Companion, PluginConfig, hookimpl
 if TYPE_CHECKING:
     from odradek_spark.frames import dead_letter, histograms, points, pushes
     from odradek_spark.jobs.accepted import accepted, counted
-    from odradek_spark.jobs.detect import detect
+    from odradek_spark.jobs.detect import detect, samples
     from odradek_spark.jobs.inventory import inventory
     from odradek_spark.jobs.lag import lag
     from odradek_spark.jobs.rollup import rollup
-    from odradek_spark.jobs.samples import samples
     from odradek_spark.jobs.silence import silent
     from odradek_spark.jobs.verify import verify
 
@@ -43,6 +42,7 @@ ELSEWHERE = {
     "histograms": "frames",
     "points": "frames",
     "pushes": "frames",
+    "samples": "jobs.detect",
     "silent": "jobs.silence",
 }
 """By function: its module, unless that has its name."""

@@ -38,7 +38,7 @@ class Pipeline:
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
         """The last batch, read from the tables, and the number of waiting pushes, read from the topic."""
-        from odradek_spark.ingest.status import last_batch
+        from odradek_spark.ingest.progress import last_batch
 
         found = last_batch(self.settings.dataset)
         if found is None:

@@ -5,8 +5,7 @@ Read with Spark's Kafka connector, the records need the option ``includeHeaders=
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,26 +14,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from odradek.topic import TopicFormat
 from odradek_tables.decoder.arrow_records import PUSH_COLUMNS, grouped
 from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
-from odradek_tables.schemas import BY_NAME, Table
+from odradek_tables.schemas import BY_NAME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DEFAULT = DecoderSettings()
-
-
-@dataclass(frozen=True, slots=True)
-class DecodingTask:
-    """The function for ``mapInArrow``: records to rows of one table."""
-
-    table: Table
-    settings: DecoderSettings
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = lasting_decoder(self.settings)
-        for records in grouped(batches):
-            found = dict(decoder.decode(records).batches())[self.table.name]
-            yield found.cast(self.table.schema)  # the JVM reads no dictionaries
 
 
 def rows_of(
@@ -61,10 +46,14 @@ def rows_of(
         topic_format=TopicFormat(topic_format),
         interval_ms=topic_interval_ms,
     )
-    found = BY_NAME[table]
-    return records.select(*PUSH_COLUMNS).mapInArrow(
-        DecodingTask(found, settings), from_arrow_schema(found.schema)
-    )
+    schema = BY_NAME[table].schema
+
+    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = lasting_decoder(settings)
+        for group in grouped(batches):
+            yield dict(decoder.decode(group).batches())[table].cast(schema)  # the JVM reads no dictionaries
+
+    return records.select(*PUSH_COLUMNS).mapInArrow(decode, from_arrow_schema(schema))
 
 
 def points(records: DataFrame, **options: object) -> DataFrame:

@@ -15,8 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_tables.dataset import Dataset
 from odradek_tables.files import arrow_files
-from odradek_tables.following import OffsetSpan
-from odradek_tables.log import paths_between
+from odradek_tables.log import OffsetSpan, paths_between
 from odradek_tables.schemas import BY_NAME, Table
 
 if TYPE_CHECKING:
@@ -100,5 +99,4 @@ def files_rows(table: Table, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 def live_files(
     dataset: Dataset, table: Table, since: datetime | None = None, until: datetime | None = None
 ) -> list[str]:
-    """The files of a table that may have rows of a time range."""
     return paths_between(dataset.existing(table), table.time, since, until)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from odradek.settings import FILE, INT, LONG, TEXT, Flag, Items, Whole, declare
+from odradek.settings import FILE, INT, LONG, Flag, Items, Whole, declare
 from odradek_spark.ingest.settings import IngestSettings
 from odradek_tables.levels import BY_CLIENT, CLIENT_METRICS
 from odradek_tables.retention import KEPT_DAYS
@@ -29,15 +29,6 @@ class PipelineSettings(IngestSettings):
     """The pipeline beside a host."""
 
     # fmt: off
-    command_config: Path | None = declare(
-        "command.config", FILE, None,
-        "Properties file with more options of librdkafka: `security.protocol`, `sasl.*`, `ssl.*`. Needed if "
-        "the listener has TLS or logins: secrets stay off the command line.", unset="none",
-    )
-    master: str = declare(
-        "master", TEXT, "local[*]",
-        "Master of Spark: `local[CORES]`, `spark://HOST:PORT`, `yarn`, `k8s://...`; not with spark-submit.",
-    )
     maintenance_interval_ms: int = declare(
         "maintenance.interval.ms", Whole(LONG, 1000), 300_000,
         "Time between two updates of rollups and inventory, and two compactions of past hours.", unit="ms",

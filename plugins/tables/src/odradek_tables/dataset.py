@@ -16,14 +16,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from deltalake import CommitProperties, DeltaTable, Transaction, WriterProperties
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, WriterProperties
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from odradek_tables.files import Manifest
 from odradek_tables.log import LiveFile, live
 from odradek_tables.schemas import INGESTED, Table
-from odradek_tables.statistics import ranged, statistics_properties, upgrade
 
 COMMIT_ATTEMPTS = 20
 """An attempt fails only if another writer has committed meanwhile."""
@@ -38,6 +38,12 @@ Verification compares the history with the days that the tables keep; `vacuum` n
 """
 JOB = "odradekJob"
 """Key in the history of a table: the job that committed. Delta's jar cannot read a text under ``job``."""
+COLUMNS, FIRST = "delta.dataSkippingStatsColumns", "delta.dataSkippingNumIndexedCols"
+"""Properties of Delta: the names of the columns with statistics, and their number from the first one.
+
+Without them, ``deltalake`` expects statistics of the first columns. It takes a column that has none for null,
+so readers with a filter on it skip every row.
+"""
 COMPRESSED = WriterProperties(compression="ZSTD")
 SAID = re.compile(r'Os \{.*message: "([^"]+)"')
 
@@ -75,7 +81,7 @@ class Dataset:
                     table.schema,
                     mode="ignore",
                     partition_by=list(table.partitions),
-                    configuration={**LOG_PROPERTIES, **statistics_properties(ranged(table))},
+                    configuration={**LOG_PROPERTIES, **statistics_properties(table)},
                 )
             except Exception as error:
                 raise DatasetError(f"{self.uri(table)}: cannot be created: {cause(error)}") from error
@@ -102,17 +108,6 @@ class Dataset:
         """The last number that an application committed to a table; None if it never did."""
         found = self.open(table)
         return None if found is None else found.transaction_version(app_id)
-
-    def commit(
-        self, table: Table, manifests: Sequence[Manifest], app_id: str, version: int, info: Info = NO_INFO
-    ) -> bool:
-        """Add files as a run of a job; none mark it as done. False if this run or a later one is there."""
-
-        def is_new(current: DeltaTable) -> bool:
-            done = current.transaction_version(app_id)
-            return done is None or done < version
-
-        return self.append(table, manifests, {app_id: version}, info, is_new)
 
     def commit_next(
         self,
@@ -158,11 +153,8 @@ class Dataset:
     def delete(self, table: Table, predicate: str, info: Info) -> int:
         """Delete rows in one commit: files without other rows are removed, and the others written again.
 
-        Args:
-            table: The table.
-            predicate: The rows, a condition in SQL. The history of the table shows it. Unless it names a
-                folder, or days, each commit of ingest makes the deletion start again.
-            info: Entries for the history of the table, stored as text.
+        The predicate is a condition in SQL, which the history of the table shows. Unless it names a folder,
+        or days, each commit of ingest makes the deletion start again.
 
         Returns:
             The number of deleted rows; without any, there is no commit.
@@ -282,3 +274,30 @@ def texts(info: Info) -> dict[str, str]:
         key: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
         for key, value in info.items()
     }
+
+
+def statistics_properties(table: Table) -> dict[str, str]:
+    """The properties of a table whose files have statistics of some columns only."""
+    names = ",".join(table.ranged)
+    return {COLUMNS: names} if names else {FIRST: "0"}
+
+
+def upgrade(current: DeltaTable, table: Table) -> bool:
+    """Add the property and new columns to a table of an older version, each in a commit of its own.
+
+    Returns:
+        Whether something was missing, so that the table has a newer version now.
+
+    Raises:
+        CommitFailedError: Another writer committed first.
+    """
+    if table.added:
+        known = {each.name for each in current.schema().fields}
+        missing = pa.schema([table.schema.field(name) for name in table.added if name not in known])
+        if missing.names:
+            current.alter.add_columns(Schema.from_arrow(missing).fields)
+            return True
+    if {COLUMNS, FIRST} & set(current.metadata().configuration):
+        return False
+    current.alter.set_table_properties(statistics_properties(table))
+    return True

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from odradek_tables.schemas import Table
-from odradek_tables.statistics import ranged
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -49,14 +48,6 @@ class Manifest:
     partition: dict[str, str]
     stats: str
     """Statistics in Delta's format, JSON."""
-
-    def text(self) -> str:
-        """The manifest as a row that Spark carries."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Manifest:
-        return cls(**json.loads(text))
 
 
 def file_system(root: str) -> tuple[fs.FileSystem, str]:
@@ -90,11 +81,6 @@ def arrow_files(root: str, table: Table, files: Sequence[str]) -> ds.Dataset:
         filesystem=system,
         partitioning=ds.partitioning(folders, flavor="hive"),
     )
-
-
-def exists(path: str) -> bool:
-    system, base = file_system(path)
-    return bool(system.get_file_info(base).type != fs.FileType.NotFound)
 
 
 def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> list[Manifest]:
@@ -203,7 +189,7 @@ class GrowingFile:
         """Add rows of this partition."""
         self.writer.write_table(rows.select(self.names), row_group_size=ROW_GROUP_ROWS)
         self.rows += rows.num_rows
-        for name in ranged(self.table):
+        for name in self.table.ranged:
             found = pc.min_max(rows[name]).as_py()
             self.nulls[name] = self.nulls.get(name, 0) + rows[name].null_count
             if found["min"] is not None:

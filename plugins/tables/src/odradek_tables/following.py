@@ -20,11 +20,12 @@ from odradek_tables.files import Manifest, file_system
 from odradek_tables.log import (
     SOURCE_RANGES,
     LogGone,
+    OffsetSpan,
     Version,
     live,
     paths_between,
-    paths_of_offsets,
-    versions,
+    paths_of,
+    version,
 )
 from odradek_tables.schemas import ERASURES, PUSHES, Table
 
@@ -34,9 +35,6 @@ SILENT_DAYS: Final = 1
 """Whole days without a push, by receive time, after which the rows of an instance are settled."""
 REPLAYED: Final = "replayedRanges"
 """Key in the history of a table: the records whose pushes a replay added, each a partition, start and end."""
-
-OffsetSpan = tuple[int, int, int]
-"""Partition, first offset, end offset (last + 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +58,8 @@ class News:
 def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | None:
     """The rows that were added to a table since a job's last commit.
 
-    A batch of ingest is included once all tables have it, that is, once ``pushes`` has it.
-
-    Args:
-        dataset: The dataset.
-        followed: The table that the job reads.
-        job: The table that stores the job's number.
-        app_id: The id of the job.
-
-    Returns:
-        None if the table has no new version.
+    A batch of ingest is included once all tables have it, that is, once ``pushes`` has it. The table ``job``
+    stores the number of the job; None if the table that it follows has no new version.
 
     Raises:
         DatasetError: The table does not exist, or its log no longer reaches back to the last run.
@@ -79,7 +69,8 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     if after is None:
         return everything(dataset, followed, current)
     try:
-        later = versions(dataset.uri(followed), after, current.version())
+        numbers = range(after + 1, current.version() + 1)
+        later = (version(dataset.uri(followed), number) for number in numbers)
         found = whole_batches(dataset, later)
     except LogGone as error:
         raise DatasetError(
@@ -93,7 +84,7 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     return News(
         after=after,
         version=found[-1].number,
-        files=files_of(current, spans),
+        files=paths_of(current, spans),
         spans=spans,
         since=min((each for each in times if each is not None), default=None),
         rows=sum(int(each.info.get(followed.name, 0)) for each in found if has_records(each)),
@@ -146,13 +137,6 @@ def joined(spans: Iterable[OffsetSpan]) -> list[OffsetSpan]:
     return found
 
 
-def files_of(current: DeltaTable, spans: Sequence[OffsetSpan]) -> list[str]:
-    """The full paths of the files that may have rows of records."""
-    if not spans:
-        return []
-    return paths_of_offsets(current, min(span[1] for span in spans), max(span[2] for span in spans))
-
-
 def spans_in(dataset: Dataset, pushes: Iterable[Manifest]) -> list[OffsetSpan]:
     """The records in some files of ``pushes``."""
     found: list[OffsetSpan] = []
@@ -169,7 +153,7 @@ def last_whole(dataset: Dataset, uri: str, until: int) -> int:
     number = until
     for candidate in range(until, 0, -1):
         try:
-            (found,) = versions(uri, candidate - 1, candidate)
+            found = version(uri, candidate)
         except LogGone:  # batches that old are complete
             break
         if not whole_batches(dataset, [found]):

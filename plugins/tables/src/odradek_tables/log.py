@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -22,14 +22,14 @@ default."""
 
 SOURCE_RANGES: Final = "sourceRanges"
 """Key in the history of a table: by partition, the first offset of a batch and its end offset (last + 1)."""
+OffsetSpan = tuple[int, int, int]
+"""Partition, first offset, end offset (last + 1)."""
 OF_FILES = ("path", "size_bytes", "num_records", "min.recv_ts", "max.recv_ts")
 """Columns of a table's add actions that `live` needs; there are two more for each column of the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file of a table."""
-
     path: str
     """Relative to the table."""
     file_bytes: int
@@ -101,11 +101,13 @@ def paths_between(
     return full_paths(table, files)
 
 
-def paths_of_offsets(table: DeltaTable, start: int, end: int) -> list[str]:
-    """The full paths of the files that may have rows of offsets from ``start`` to ``end - 1``."""
+def paths_of(table: DeltaTable, spans: Sequence[OffsetSpan]) -> list[str]:
+    """The full paths of the files that may have rows of records."""
+    if not spans:
+        return []
     files = pa.table(table.get_add_actions(flatten=True))
-    files = kept(files, "max.src_offset", pc.greater_equal, start)
-    return full_paths(table, kept(files, "min.src_offset", pc.less_equal, end - 1))
+    files = kept(files, "max.src_offset", pc.greater_equal, min(start for _, start, _ in spans))
+    return full_paths(table, kept(files, "min.src_offset", pc.less, max(end for _, _, end in spans)))
 
 
 def full_paths(table: DeltaTable, files: pa.Table) -> list[str]:
@@ -122,17 +124,6 @@ def kept(files: pa.Table, column: str, compare: Callable[..., Any], bound: datet
     return files.filter(pc.fill_null(compare(found, pa.scalar(bound, found.type)), True))
 
 
-def versions(uri: str, after: int, until: int) -> Iterator[Version]:
-    """The commits of a table after one version, up to and including another.
-
-    Raises:
-        LogGone: The log does not go back that far.
-    """
-    system, base = file_system(uri)
-    for number in range(after + 1, until + 1):
-        yield version(system, base, number)
-
-
 def first_version(uri: str) -> int:
     """The oldest commit that the log still has; older ones are only in its checkpoints."""
     system, base = file_system(uri)
@@ -140,7 +131,13 @@ def first_version(uri: str) -> int:
     return min(int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit())
 
 
-def version(system: fs.FileSystem, base: str, number: int) -> Version:
+def version(uri: str, number: int) -> Version:
+    """One commit of a table.
+
+    Raises:
+        LogGone: The log does not go back that far.
+    """
+    system, base = file_system(uri)
     try:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]

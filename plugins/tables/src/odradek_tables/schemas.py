@@ -59,10 +59,15 @@ TIMES: Final = columns("""
 OF_POINT: Final = (*SOURCE, pa.field("src_idx", pa.int32()), DATE, HOUR, pa.field("family", pa.string()))
 
 
+RANGED: Final = ("recv_ts", "ts", "src_offset")
+"""Columns whose minimum and maximum are stored for each file, so that readers can skip files.
+
+Every file of every version has them: a reader with a filter on a new one would skip the older files.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: its name, columns and partitions."""
-
     name: str
     schema: pa.Schema
     partitions: tuple[str, ...]
@@ -72,6 +77,11 @@ class Table:
     """The length of a bucket in seconds, if the rows are buckets of time."""
     added: tuple[str, ...] = ()
     """Columns that tables of older versions lack. The next commit adds them; they are null in older files."""
+
+    @property
+    def ranged(self) -> list[str]:
+        """Those of `RANGED` that its files have."""
+        return [name for name in RANGED if name in self.file_schema.names]
 
     @property
     def file_schema(self) -> pa.Schema:

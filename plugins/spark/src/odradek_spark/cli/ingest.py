@@ -5,57 +5,72 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from odradek.endpoints import Address
 from odradek.settings.options import options_of, settings_of
-from odradek_spark.cli.maintenance import Maintenance, maintenance_options
-from odradek_spark.cli.options import adding, data_loss_option, listener, properties, setting_option
-from odradek_spark.cli.session import explained, session, session_options
+from odradek_spark.cli.maintenance import Maintenance
+from odradek_spark.cli.options import (
+    Decorator,
+    adding,
+    data_loss_option,
+    kept_days,
+    listener,
+    properties,
+    retention_option,
+)
+from odradek_spark.cli.session import conf_option, explained, session
 from odradek_spark.conditions import without_condition
 from odradek_spark.ingest.progress import Progress, served
 from odradek_spark.ingest.query import check_ingest
 from odradek_spark.ingest.settings import IngestSettings
+from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_spark.source.topic import Unreachable
 
-ingest_options = adding(
-    options_of(IngestSettings, required=["bootstrap.servers", "dataset"]),
-    setting_option("command.config"),
-    data_loss_option,
-    click.option(
-        "--starting-offsets",
-        type=click.Choice(["earliest", "latest"]),
-        default="earliest",
-        show_default=True,
-        help="Position in the topic at which a new dataset begins.",
-    ),
-    session_options,
-    click.option(
-        "--once",
-        is_flag=True,
-        help="Stop once everything that is in the topic now is in the tables, for cron. Each start of Spark "
-        "costs about 20 seconds of processor time, whatever there is to read.",
-    ),
-)
+T = TypeVar("T", bound=IngestSettings)
 
 
-def ingest_settings(options: dict[str, Any]) -> IngestSettings:
-    """Build the settings of ingest; removes their options from ``options``."""
+def options_for(kind: type[IngestSettings]) -> Decorator:
+    """Adds the options of a command that ingests."""
+    return adding(
+        options_of(kind, required=["bootstrap.servers", "dataset"]),
+        data_loss_option,
+        click.option(
+            "--starting-offsets",
+            type=click.Choice(["earliest", "latest"]),
+            default="earliest",
+            show_default=True,
+            help="Position in the topic at which a new dataset begins.",
+        ),
+        conf_option,
+        click.option(
+            "--once",
+            is_flag=True,
+            help="Stop once everything that is in the topic now is in the tables, for cron. Each start of "
+            "Spark costs about 20 seconds of processor time, whatever there is to read.",
+        ),
+    )
+
+
+def settings_from(kind: Callable[..., T], options: dict[str, Any]) -> T:
+    """The settings of a command that ingests; removes their options from ``options``."""
+    found = settings_of(kind, options)
     return replace(
-        settings_of(IngestSettings, options),
-        client=properties(options.pop("command_config")),
+        found,
+        client=properties(found.command_config),
         fail_on_data_loss=not options.pop("allow_data_loss"),
         starting_offsets=options.pop("starting_offsets"),
     )
 
 
 @click.command()
-@ingest_options
-def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> None:
+@options_for(IngestSettings)
+def ingest(conf: tuple[str, ...], once: bool, **options: Any) -> None:
     """Decode the telemetry topic into the tables, each push exactly once.
 
     It is a query from format("odradek") to format("odradek"), as a program of your own has it.
@@ -63,9 +78,9 @@ def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> No
     from odradek_spark.ingest.run import run_ingest
 
     with explained():
-        settings, stop = ingest_settings(options), threading.Event()
+        settings, stop = settings_from(IngestSettings, options), threading.Event()
         look_at(settings, once=once)
-        with session(master, conf) as spark:
+        with session(settings.master, conf) as spark:
             stop_on_signals(stop)
             progress = Progress(settings.dataset, say)
             run_ingest(spark, settings, once=once, stop=stop, say=say, watch=progress)
@@ -77,8 +92,8 @@ def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> No
 
 
 @click.command()
-@ingest_options
-@maintenance_options
+@options_for(PipelineSettings)
+@retention_option
 @click.option(
     "--metrics-listener",
     metavar="URL",
@@ -87,9 +102,9 @@ def ingest(master: str, conf: tuple[str, ...], once: bool, **options: Any) -> No
 )
 @click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input.")
 def run(
-    master: str,
     conf: tuple[str, ...],
     once: bool,
+    retention_days: Sequence[str],
     metrics_listener: Address | None,
     until_stdin_ends: bool,
     **options: Any,
@@ -102,15 +117,15 @@ def run(
     from odradek_spark.ingest.run import run_ingest
 
     with explained():
-        settings, stop = ingest_settings(options), threading.Event()
+        settings, stop = settings_from(PipelineSettings, options), threading.Event()
         if until_stdin_ends:
             threading.Thread(target=wait_for_end, args=(stop,), name="stdin", daemon=True).start()
-        maintenance = Maintenance(settings.dataset, **options)
+        maintenance = Maintenance(settings, kept_days(retention_days))
         look_at(settings, once=once)
         progress = Progress(settings.dataset, say)
         with (
             served(progress, metrics_listener) if metrics_listener else nullcontext(),
-            session(master, conf) as spark,
+            session(settings.master, conf) as spark,
             nullcontext() if once else maintenance.beside(spark, say, stop),
         ):
             stop_on_signals(stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,10 @@ import click
 from odradek.topic import TopicFormat
 from odradek_spark.cli.options import data_loss_option, dataset_option, moment, properties, setting_option
 from odradek_spark.cli.session import explained, session, session_options
-from odradek_spark.ingest.status import Totals
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import ReadOptions
 from odradek_tables.dataset import Dataset
-from odradek_tables.decoder.decode import DecoderSettings
+from odradek_tables.decoder.decode import Counts, DecoderSettings
 from odradek_tables.schemas import PUSHES
 
 OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
@@ -73,11 +73,14 @@ def replay(
             wanted = ranges_since(dataset, options, since)
     with session(**where) as spark:
         done = run_replay(spark, dataset, options, wanted, told, decoding)
-    added = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
-    click.echo(f"replay: {done.decoded.records} records, added {added or 'nothing'}")
+    click.echo(f"replay: {done.decoded.records} records, added {listed(done.added) or 'nothing'}")
 
 
-def told(done: Totals, waiting: int) -> None:
+def listed(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} rows of {table}" for table, count in rows.items() if count)
+
+
+def told(done: Counts, waiting: int) -> None:
     click.echo(f"{done.pushes:,} pushes, {done.points:,} points, {waiting:,} waiting", err=True)
 
 
@@ -104,14 +107,14 @@ def erase(dataset: str, client_id: str | None, principal: str | None) -> None:
         raise click.UsageError("expected one of --client-id and --principal")
     with explained():
         done = run_erase(dataset, *chosen[0], datetime.now(UTC))
-    click.echo(done.text())
+    click.echo(f"erase: {listed(done) or 'no rows'}")
 
 
 @click.command()
 @dataset_option
 def rewrite(dataset: str) -> None:
     """Rewrite files of earlier versions, whose encoding some readers do not know. Needs no Java."""
-    from odradek_spark.jobs.rewrite import run_rewrite
+    from odradek_spark.jobs.compact import run_rewrite
 
     with explained():
         done = run_rewrite(dataset)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.cli.options import adding, kept_days, rules, setting_option
+from odradek_spark.cli.options import rules
 from odradek_spark.ingest.failures import explain
+from odradek_spark.pipeline_settings import PipelineSettings
 from odradek_tables.dataset import DatasetError
-from odradek_tables.levels import CLIENT_METRICS, Levels
+from odradek_tables.levels import Levels
 from odradek_tables.retention import KEPT_DAYS
 
 if TYPE_CHECKING:
@@ -31,22 +30,6 @@ MS_PER_S = 1000
 PAUSE = 3
 """Pause after a run, in durations of the run: detection in a large fleet must not take all cores."""
 HOUR_S = 3600.0
-
-
-maintenance_options = adding(
-    setting_option("rules.file"),
-    setting_option("default.rules"),
-    setting_option("maintenance.interval.ms"),
-    click.option(
-        "--retention-days",
-        multiple=True,
-        metavar="TABLE=DAYS",
-        help="Days that a table keeps. May be repeated. Default: "
-        + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
-    ),
-    setting_option("rollup.client.metrics"),
-    setting_option("rollup.fleet.labels"),
-)
 
 
 @dataclass(slots=True)
@@ -64,21 +47,15 @@ class Maintenance:
 
     def __init__(
         self,
-        dataset: str,
-        rules_file: Path | None,
-        maintenance_interval_ms: int,
-        retention_days: Sequence[str] = (),
-        rollup_client_metrics: Sequence[str] = (),
-        rollup_fleet_labels: Sequence[str] = (),
-        default_rules: bool = True,
+        settings: PipelineSettings,
+        days: Mapping[str, int] = KEPT_DAYS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         from odradek_spark.cli import reports
 
         self.clock = clock
-        every_s = maintenance_interval_ms / MS_PER_S
-        days = kept_days(retention_days)
-        kept = Levels(tuple(rollup_client_metrics) or CLIENT_METRICS, tuple(rollup_fleet_labels))
+        dataset, every_s = settings.dataset, settings.maintenance_interval_ms / MS_PER_S
+        kept = Levels(tuple(settings.rollup_client_metrics), tuple(settings.rollup_fleet_labels))
         jobs: list[tuple[str, float, Job]] = [
             ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset, kept)),
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),
@@ -87,7 +64,7 @@ class Maintenance:
             ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset)),
         ]
         often_s = min(MINUTE_S, every_s)
-        wanted = rules(rules_file, default_rules=default_rules)
+        wanted = rules(settings.rules_file, default_rules=settings.default_rules)
         if wanted:
             jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, wanted)))
         self.due = [Due(name, after_s, job, clock() + after_s) for name, after_s, job in jobs]

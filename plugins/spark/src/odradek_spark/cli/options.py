@@ -12,6 +12,7 @@ import click
 
 from odradek.endpoints import Address, parsed_address
 from odradek.settings.options import option_of
+from odradek.settings.properties import properties as lines_of
 from odradek.settings.setting import walk
 from odradek_spark.jobs.rules import Rule, RuleError, combined, parse_rules
 from odradek_spark.jobs.rules import default_rules as shipped
@@ -27,8 +28,6 @@ Decorator = Callable[[Any], Any]
 
 
 def adding(*options: Decorator) -> Decorator:
-    """Adds options to a command, in their order."""
-
     def add(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
@@ -76,6 +75,15 @@ data_loss_option = click.option(
 )
 
 
+retention_option = click.option(
+    "--retention-days",
+    multiple=True,
+    metavar="TABLE=DAYS",
+    help="Days that a table keeps. May be repeated. Default: "
+    + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
+)
+
+
 def listener(_: click.Context, parameter: click.Parameter, url: str | None) -> Address | None:
     if url is None:
         return None
@@ -112,13 +120,4 @@ def kept_days(given: Iterable[str]) -> dict[str, int]:
 
 
 def properties(path: Path | None) -> dict[str, str]:
-    found = {}
-    for number, line in enumerate(path.read_text().splitlines() if path else [], 1):
-        text = line.strip()
-        if not text or text.startswith(("#", "!")):
-            continue
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise click.UsageError(f"{path}, line {number}: expected key=value")
-        found[key.strip()] = value.strip()
-    return found
+    return {} if path is None else dict(lines_of(path.read_text()))

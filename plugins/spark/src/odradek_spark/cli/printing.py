@@ -47,14 +47,7 @@ class Column:
 def show(
     rows: pa.Table, form: str, nothing: str | Callable[[], str], people: Callable[[], None] | None = None
 ) -> None:
-    """Print rows on stdout.
-
-    Args:
-        rows: The rows.
-        form: One of `FORMATS`: a table for people, one JSON object per line, or CSV with a heading.
-        nothing: Message instead of an empty table.
-        people: Prints the rows for people; by default as they are.
-    """
+    """Print rows on stdout: a table for people, one JSON object per line, or CSV with a heading."""
     if form == "json":
         for row in rows.to_pylist():
             click.echo(json.dumps({name: json_value(value) for name, value in row.items()}))

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import wraps
+from itertools import chain
 from typing import Any
 
 import click
 import duckdb
 import pyarrow as pa
 
+from odradek.findings.client_metrics import PREFIX
 from odradek_spark.cli.options import adding, dataset_option, moment
 from odradek_spark.cli.printing import FORMATS, show, show_columns
 from odradek_spark.cli.tables import (
@@ -29,10 +32,11 @@ from odradek_spark.cli.tables import (
 )
 from odradek_tables.dataset import DatasetError
 from odradek_tables.query import questions
-from odradek_tables.query.missing import missing_client, missing_metric
 from odradek_tables.query.questions import Who, Window
 from odradek_tables.query.reader import Reader
 
+NEAREST = 3
+"""Limit of the names that a message proposes."""
 NEVER = datetime.fromtimestamp(0, UTC)
 
 
@@ -204,3 +208,44 @@ def sql(reader: Reader, window: Window, statement: str) -> Answer:
         return Answer(reader.ask(statement), "no rows")
     except duckdb.Error as error:
         raise click.UsageError(str(error).replace("\n", " ")) from error
+
+
+def missing_client(reader: Reader, who: Who) -> str:
+    """Why no points match: the first of the given values that no push or point has."""
+    for name in questions.IDENTITY:
+        value = getattr(who, name)
+        known = [] if value is None else reader.names("pushes", name)
+        if value is not None and value not in known:
+            option = "--" + name.replace("_", "-")
+            return f"no client pushed with {option} {value}{during(reader)}{nearest(value, known)}"
+    if who.topic is not None and who.topic not in (known := reader.names("points", "topic")):
+        return f"no points of the topic {who.topic}{during(reader)}{nearest(who.topic, known)}"
+    if who.metric is not None:
+        found = missing_metric(reader, who.metric)
+        if found is not None:
+            return found
+    return f"no points match all options{during(reader)}"
+
+
+def missing_metric(reader: Reader, metric: str) -> str | None:
+    """Why a metric has no points; None if it has."""
+    known = reader.names("points", "name")
+    if not set(known).isdisjoint(questions.spellings(metric)):
+        return None
+    short = [each.removeprefix(PREFIX) for each in known]
+    return f"no points of {metric}{during(reader)}{nearest(metric.removeprefix(PREFIX), short)}"
+
+
+def during(reader: Reader) -> str:
+    bounds = (("since", reader.since), ("until", reader.until))
+    return "".join(
+        f" {word} {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC" for word, at in bounds if at is not None
+    )
+
+
+def nearest(value: str, known: list[str]) -> str:
+    """The known names that are like a value."""
+    whole = get_close_matches(value, known, NEAREST)
+    parts = (each for each in known if value and value in each)
+    found = list(dict.fromkeys(chain(whole, parts)))[:NEAREST]
+    return f"; did you mean {' or '.join(found)}?" if found else ""

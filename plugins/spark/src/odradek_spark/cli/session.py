@@ -51,15 +51,13 @@ EXPECTED: Final = (NoSpark, DatasetError, Condition, RuleError, IngestFailed, De
 """Errors that the user can fix; the message suffices, without a traceback."""
 
 
-session_options = adding(
-    setting_option("master"),
-    click.option(
-        "--conf",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A setting of Spark; spark.remote=sc://HOST:PORT for Spark Connect. May be repeated.",
-    ),
+conf_option = click.option(
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting of Spark; spark.remote=sc://HOST:PORT for Spark Connect. May be repeated.",
 )
+session_options = adding(setting_option("master"), conf_option)
 
 
 @contextmanager

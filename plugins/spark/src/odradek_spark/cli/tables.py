@@ -16,17 +16,21 @@ import pyarrow as pa
 
 from odradek.findings.client_metrics import PREFIX
 from odradek.findings.concerns import CONCERNS, Concern
-from odradek.findings.troubles import BY_ID, SILENCE
+from odradek.findings.node_names import node_name
+from odradek.findings.troubles import BY_ID, SILENCE, Trouble
 from odradek_spark.cli.printing import Column, visible
-from odradek_tables.query.concerns import place, stated
-from odradek_tables.query.localtime import clock, span, zone
 from odradek_tables.query.units import duration, number, said, unit_of
 
 Row = Mapping[str, Any]
 PUSHED = "pushed"
 OPEN = "open"
-COORDINATOR_BASE = 2**31 - 1
-"""The Java client calls its connection to a group's coordinator by this number minus the node's."""
+ORDER = {
+    name: place
+    for place, name in enumerate(
+        name for concern in CONCERNS for chart in concern.charts for name in chart.names
+    )
+}
+"""The place of each metric."""
 MAX_LABEL = 24
 MAX_SERIES = 6
 """Limit of the series of one metric."""
@@ -74,7 +78,6 @@ def columns(rows: Sequence[Row], named: str, *, optional: bool = False) -> list[
 
 
 def clients_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_tables.query.questions.clients`."""
     optional = (
         "software, pushes, terminated, first_seen: first push, points, principal, client_address, broker_id"
     )
@@ -86,7 +89,6 @@ def clients_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def top_table(rows: pa.Table, metric: str, by: str, aggregate: str) -> list[Column]:
-    """Rows of `odradek_tables.query.questions.top`."""
     found = rows.to_pylist()
     return [
         *columns(found, by),
@@ -112,7 +114,6 @@ def throttled_table(rows: Sequence[Row]) -> list[Column]:
 
 
 def versions_table(rows: Sequence[Row]) -> list[Column]:
-    """Rows of `odradek_tables.query.questions.versions`."""
     required = "software_name: software, software_version: version, instances, client_ids: client ids, pushes"
     optional = "last_seen: last push, first_seen: first push"
     return [*columns(rows, required), *columns(rows, optional, optional=True)]
@@ -157,6 +158,15 @@ def advice(rows: Sequence[Row]) -> list[str]:
     return found
 
 
+def stated(trouble: Trouble) -> str:
+    """The condition of a trouble for people: ``above 5 s for 3 min``."""
+    side = {">": "above", ">=": "from", "<": "below", "<=": "up to"}[trouble.op]
+    held = f" for {duration(trouble.for_s)}" if trouble.for_s else ""
+    if trouble.op == ">" and not trouble.threshold:
+        return f"any{held}"
+    return f"{side} {said(trouble.threshold, trouble.unit)}{held}"
+
+
 def labels(attrs: str | None) -> str:
     told: Mapping[str, object] = json.loads(attrs) if attrs else {}
     return visible(" ".join(label_text(name, value) for name, value in sorted(told.items())))
@@ -164,15 +174,14 @@ def labels(attrs: str | None) -> str:
 
 def label_text(name: str, value: object) -> str:
     """The value of a label; nodes that are no brokers' ids in words."""
-    text = str(value)
     if name in ("node_id", "node.id"):
-        node = text.removeprefix("node-")
-        if node.startswith("-"):
-            return "bootstrap"
-        if node.isdecimal() and int(node) > COORDINATOR_BASE // 2:
-            return f"coordinator {COORDINATOR_BASE - int(node)}"
-        return f"node {node}"
-    return f"partition {text}" if name == "partition" else text
+        node = node_name(str(value))
+        return (
+            "bootstrap"
+            if node.startswith("-")
+            else f"node {node}".replace("node coordinator-", "coordinator ")
+        )
+    return f"partition {value}" if name == "partition" else str(value)
 
 
 def shortened(text: str, chars: int) -> str:
@@ -224,7 +233,7 @@ def series_tables(rows: Sequence[Row], *, everything: bool) -> list[tuple[str, l
 
     With ``everything`` also the metrics of no concern, and more than the largest series of a metric.
     """
-    ordered = sorted(rows, key=lambda row: place(row["name"]))
+    ordered = sorted(rows, key=lambda row: ORDER.get(row["name"], len(ORDER)))  # others come last
     groups = [(concern.title, names_of(concern)) for concern in CONCERNS]
     if everything:
         known = {name for _, names in groups for name in names}
@@ -276,3 +285,26 @@ def each_of(row: Row, stat: str, unit: str) -> str:
     if row["total"] is None:
         return said(row[stat], unit)
     return f"{said(row['total'], unit)} in all" if stat == "last" else "-"
+
+
+def local(at: datetime) -> datetime:
+    """A time by the clock of this computer, without its zone."""
+    return at.astimezone().replace(tzinfo=None)
+
+
+def zone(at: datetime) -> str:
+    """The zone of this computer's clock: ``CET (UTC+01:00)``."""
+    here = at.astimezone()
+    name, offset = here.tzname() or "", f"UTC{here.isoformat()[-6:]}" if here.utcoffset() else "UTC"
+    return name if name == offset else f"{name} ({offset})"
+
+
+def clock(at: datetime) -> str:
+    """The local date and time, to the minute."""
+    return f"{local(at):%Y-%m-%d %H:%M}"
+
+
+def span(start: datetime, end: datetime) -> str:
+    """Two times; the day once if it is the same."""
+    first, last = local(start), local(end)
+    return f"{clock(start)} to {f'{last:%H:%M}' if first.date() == last.date() else clock(end)}"

@@ -36,8 +36,6 @@ class IngestFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why a query ended."""
-
     message: str
     is_passing: bool
     """Whether a retry may help."""

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from deltalake.exceptions import DeltaError
@@ -13,13 +14,16 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from odradek.endpoints import Address
-from odradek_spark.ingest.status import NOTHING, batches_since, version
 from odradek_spark.source.offsets import backlog, from_json
 from odradek_tables.dataset import Dataset
+from odradek_tables.decoder.decode import Counts
+from odradek_tables.schemas import PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+RECENT = 50
+"""Commits to search for the last batch; some are by maintenance."""
 READY_S: Final = 10.0
 """Ingest without a sign of life for so long is not ready: between attempts, or if Spark hangs."""
 
@@ -33,7 +37,7 @@ class Progress:
         self.say, self.now_s = say, now_s
         self.dataset = Dataset(root)
         self.version = version(self.dataset)
-        self.total = NOTHING
+        self.total = Counts()
         self.waiting: int | None = None
         """Records of the topic after the last batch; None if Spark does not tell."""
         self.seen: object = None
@@ -109,3 +113,34 @@ def served(progress: Progress, address: Address) -> Iterator[None]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def version(dataset: Dataset) -> int:
+    """The version of ``pushes``, the table that is committed last; -1 if it does not exist."""
+    found = dataset.open(PUSHES)
+    return -1 if found is None else found.version()
+
+
+def last_batch(root: str) -> tuple[datetime, Counts] | None:
+    """The time and the contents of the batch that was committed last; None if there is none."""
+    found = Dataset(root).open(PUSHES)
+    return None if found is None else next(batches(found.history(RECENT)), None)
+
+
+def batches_since(dataset: Dataset, before: int) -> tuple[Counts, int]:
+    """The totals of the batches since a version, and the version that they reach."""
+    found = dataset.open(PUSHES)
+    if found is None or found.version() <= before:
+        return Counts(), before
+    came = (each for _, each in batches(found.history(found.version() - before)))
+    return sum(came, Counts()), found.version()
+
+
+def batches(history: list[dict[str, Any]]) -> Iterator[tuple[datetime, Counts]]:
+    """The commits that were batches of ingest, the latest first."""
+    for each in history:
+        if "batch" in each:
+            yield (
+                datetime.fromtimestamp(each["timestamp"] / 1000, UTC),
+                Counts(int(each["pushes"]), int(each["points"]), int(each.get("deadLetters", 0)), batches=1),
+            )

@@ -63,7 +63,7 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
     writer = writer.option("checkpointLocation", settings.checkpoint_location)
     if once:
         return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+    return writer.trigger(processingTime=f"{settings.trigger_ms} milliseconds").start()
 
 
 def has_begun(checkpoint: str) -> bool:

@@ -40,8 +40,8 @@ def run_ingest(
     """Ingest until nothing is left, or until it is stopped.
 
     Args:
-        spark: A session with the source registered.
-        settings: The settings.
+        spark: The session.
+        settings: The source, the destination and the size of batches.
         once: Return once everything that was in the topic at the start is in the tables.
         stop: Set it to stop; the next run completes an unfinished batch.
         say: Called with a line whenever ingest has to wait.

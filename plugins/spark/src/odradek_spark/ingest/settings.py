@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from odradek.plugin import PluginConfig
-from odradek.settings import LONG, TEXT, Choice, Special, Whole, declare
+from odradek.settings import FILE, LONG, TEXT, Choice, Special, Whole, declare
 from odradek.topic import TopicFormat
 from odradek_spark.source.options import (
     DEFAULT_INTERVAL_MS,
@@ -21,8 +21,6 @@ from odradek_spark.source.options import (
     TELEMETRY_TOPIC,
 )
 from odradek_tables.folder_names import misread_character
-
-TRIGGER_MS: Final = Whole(LONG, 100)
 
 
 def read_folder(config: PluginConfig, key: str) -> str:
@@ -44,20 +42,9 @@ def read_root(config: PluginConfig, key: str) -> str:
     return path if "://" in path or not path else str(Path(path).absolute())
 
 
-def read_seconds(config: PluginConfig, key: str) -> float:
-    return TRIGGER_MS.read(config, key) / 1000
-
-
 ROOT: Final = Special(shape="path or URI", metavar="DIRECTORY|URI", read=read_root)
 FOLDER: Final = Special(shape="path or URI", metavar="DIRECTORY|URI", read=read_folder)
 SERVERS: Final = Special(shape="`HOST:PORT[,...]`", metavar="HOST:PORT[,...]", read=PluginConfig.text)
-TRIGGER: Final = Special(
-    type=LONG,
-    shape=TRIGGER_MS.shape,
-    metavar=TRIGGER_MS.metavar,
-    read=read_seconds,
-    text=lambda value: f"{value * 1000:.0f}",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +91,17 @@ class IngestSettings:
         "Wait until this many bytes are available: fewer and larger files, but later. Not with `--once`.",
         unit="bytes",
     )
-    trigger_s: float = declare(
-        "trigger.interval.ms", TRIGGER, 60.0, "Time between the starts of two batches.", unit="ms",
+    trigger_ms: int = declare(
+        "trigger.interval.ms", Whole(LONG, 100), 60_000, "Time between the starts of two batches.", unit="ms",
+    )
+    command_config: Path | None = declare(
+        "command.config", FILE, None,
+        "Properties file with more options of librdkafka: `security.protocol`, `sasl.*`, `ssl.*`. Needed if "
+        "the listener has TLS or logins: secrets stay off the command line.", unset="none",
+    )
+    master: str = declare(
+        "master", TEXT, "local[*]",
+        "Master of Spark: `local[CORES]`, `spark://HOST:PORT`, `yarn`, `k8s://...`; not with spark-submit.",
     )
     # fmt: on
     fail_on_data_loss: bool = True

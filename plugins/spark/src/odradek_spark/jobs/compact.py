@@ -16,10 +16,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from odradek_tables.dataset import JOB, Dataset, DatasetError
 from odradek_tables.duckdb_files import add_table, bounded
-from odradek_tables.files import SORTED, Manifest, TableFiles
+from odradek_tables.files import SORTED, Manifest, TableFiles, file_system
 from odradek_tables.following import last_received
 from odradek_tables.log import CLOCK_SKEW_MAX, LiveFile, live
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, ROLLUPS, Table
@@ -35,6 +36,8 @@ GROUP_ROWS: Final = 1 << 17
 """Rows of a row group: a question about a client reads a few of them."""
 MOST_PARTS: Final = 12
 """A day of a rollup that is not over yet is merged once it has this many new files."""
+OLD: Final = "BYTE_STREAM_SPLIT"
+"""The encoding of ``value`` in earlier versions: Spark before 4.3 and fastparquet cannot decode it."""
 ORDER: Final[Mapping[str, str]] = {
     POINTS.name: "client_instance_id, name, ts, src_offset, src_idx",
     HISTOGRAMS.name: "client_instance_id, name, ts, src_offset, src_idx",
@@ -45,8 +48,6 @@ ORDER: Final[Mapping[str, str]] = {
 
 @dataclass(slots=True)
 class Compacted:
-    """The result of a run for one table."""
-
     table: str
     files_before: int = 0
     files_after: int = 0
@@ -60,7 +61,6 @@ class Compacted:
         self.bytes_after += sum(each.file_bytes for each in new)
 
     def text(self) -> str:
-        """The result for people."""
         before = f"{self.files_before} files ({self.bytes_before} bytes)"
         return f"{before} of {self.table} are now {self.files_after} ({self.bytes_after})"
 
@@ -94,17 +94,20 @@ def plan(files: Iterable[LiveFile], closed: datetime, *, is_rollup: bool = False
     close one by one while an old topic is read. Rows of rollups go by ``ts``; they are parts, which can be
     added up at any time.
     """
-    folders: dict[tuple[str, ...], list[LiveFile]] = defaultdict(list)
-    for each in files:
-        if not (is_sorted(each) and each.rows >= TARGET_ROWS // 2):
-            folders[tuple(each.partition.values())].append(each)
     found = []
-    for folder in folders.values():
+    for folder in by_folder(each for each in files if not is_sorted(each) or each.rows < TARGET_ROWS // 2):
         fresh = sum(not is_sorted(each) for each in folder)
         is_over = folder_end(folder[0].partition) <= closed - CLOCK_SKEW_MAX * is_rollup
         if fresh and (is_over or (is_rollup and fresh >= MOST_PARTS)):
             found.append(folder)
     return found
+
+
+def by_folder(files: Iterable[LiveFile]) -> Iterable[list[LiveFile]]:
+    folders: dict[tuple[str, ...], list[LiveFile]] = defaultdict(list)
+    for each in files:
+        folders[tuple(each.partition.values())].append(each)
+    return folders.values()
 
 
 def folder_end(partition: Mapping[str, str]) -> datetime:
@@ -154,3 +157,29 @@ def added_up(
     parts = read_files(spark, root, table, [f"{root}/{table.name}/{each.path}" for each in files])
     tasks = 1 + sum(each.rows for each in files) // TARGET_ROWS
     return write_frame(in_order(sums(parts, table), tasks), root, table, SORTED)
+
+
+def run_rewrite(root: str) -> int:
+    """Rewrite the files of ``points`` that have the old encoding, one commit for each folder. Needs no Spark.
+
+    A folder that another job changes meanwhile is left to the next run. Returns the number of replaced files.
+
+    Raises:
+        DatasetError: The table does not exist, or has columns of a newer version.
+    """
+    dataset = Dataset(root)
+    check_columns(dataset, POINTS)
+    found = live(dataset.existing(POINTS))
+    done = 0
+    for files in by_folder(each for each in found if is_old(f"{dataset.uri(POINTS)}/{each.path}")):
+        new = merged(dataset.root, POINTS, files)
+        if dataset.exchange(POINTS, files, new, {JOB: "rewrite"}, data_change=False):
+            done += len(files)
+    return done
+
+
+def is_old(path: str) -> bool:
+    system, place = file_system(path)
+    with pq.ParquetFile(place, filesystem=system) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    return any(OLD in group.column(at).encodings for group in groups for at in range(group.num_columns))

@@ -11,6 +11,7 @@ Each client is judged in one pass over its points (`odradek_spark.jobs.client`);
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -19,13 +20,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from odradek.findings.incidents import OBSERVED
-from odradek_spark.jobs.causes import LEAST, Key, with_causes
-from odradek_spark.jobs.client import FOUND, KNOWN, LAST, OF_KNOWN, OF_LAST, Judge
-from odradek_spark.jobs.life import INSTANCE
-from odradek_spark.jobs.rewriting import Row
+from odradek.findings.incidents import LOST, OBSERVED
+from odradek.findings.troubles import THROTTLED
+from odradek.temporality.clients import silence_ms
+from odradek_spark.jobs.causes import LEAST, Episode, Key, with_causes
+from odradek_spark.jobs.client import FOUND, KNOWN, LAST, OF_KNOWN, OF_LAST, POINT, SAMPLE, Judge, Lives
+from odradek_spark.jobs.life import INSTANCE, OF_POINT, TIMES, ms
 from odradek_spark.jobs.rules import Rule, silence_rules
-from odradek_spark.jobs.samples import lives_of, of_points
 from odradek_spark.jobs.silence import last_pushes, twins
 from odradek_tables.schemas import ANOMALIES
 
@@ -64,7 +65,7 @@ def detect(
 
 def detected(
     points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime, pushes: DataFrame | None
-) -> list[Row]:
+) -> list[Episode]:
     if pushes is not None:
         pushes = apart(pushes)
         seen = F.broadcast(twins(pushes).withColumnRenamed(INSTANCE, "twin"))
@@ -106,3 +107,58 @@ def as_column(rows: DataFrame, name: str, names: Sequence[str]) -> DataFrame:
 def apart(rows: DataFrame) -> DataFrame:
     """The same rows without the plan that made them, so that it runs once for all that reads them."""
     return rows.localCheckpoint()
+
+
+def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The samples that the rules compare.
+
+    Args:
+        points: Rows of `odradek_spark.jobs.accepted.accepted`.
+        rules: The rules. With that of rebalances that come again and again, the points are read at once, for
+            the members of each group.
+
+    Returns:
+        ``rule``, ``client_instance_id``, ``name``, ``attrs``; the columns of
+        `odradek_spark.jobs.life.CLIENT`; ``value`` double; ``ts``; ``start_ts``: start of the covered
+        interval, null for the previous sample; ``recv_ts``; ``push_interval_ms``; ``throttle_ms`` bigint: how
+        long no push may come, since the client is throttled; ``op``, ``threshold``, ``clear``, ``keeps``: of
+        the rule; ``hold_ms`` double: its time; ``terminating``; ``worse`` boolean: beyond the threshold, and
+        all conditions of the rule hold; ``beyond`` boolean: the same with the clearing threshold.
+    """
+    judge = Judge(tuple(rules), lives_of(of_points(points), rules))
+    read = of_points(points.where(F.col("name").isin(metrics(rules)))).groupBy(INSTANCE)
+    return read.applyInArrow(lambda group: judge.sampled(group), from_arrow_schema(SAMPLE))
+
+
+def of_points(points: DataFrame) -> DataFrame:
+    """The instance of each point, and what tasks read of it as the column `POINT`."""
+    made = {
+        "value": F.coalesce("value", F.col("value_int").cast("double")),
+        "gateway": F.get_json_object("resource", "$['gateway']"),
+        **{name: F.unix_micros(name) for name in TIMES},
+    }
+    names = (*OF_POINT, "gateway")
+    fields = (made.get(name, F.col(name)).alias(name) for name in names)
+    return points.select(INSTANCE, F.struct(*fields).alias(POINT))
+
+
+def metrics(rules: Sequence[Rule]) -> list[str]:
+    of_all = (LOST, *(each.metric for each in THROTTLED))
+    return sorted({*of_all, *(name for each in rules for name in each.names)})
+
+
+def lives_of(points: DataFrame, rules: Sequence[Rule]) -> Lives:
+    """The begin and the end of each client of a group, if a rule asks for them; ``points`` of `of_points`."""
+    if not any(each.explained for each in rules):
+        return {}
+    ends = F.struct(*(f"{POINT}.{name}" for name in ("recv_ts", "terminating", "push_interval_ms")))
+    clients = points.groupBy(INSTANCE).agg(
+        F.max(f"{POINT}.group_id").alias("group"),
+        F.min(f"{POINT}.first_ts").alias("first_ts"),
+        F.max(ends).alias("last"),
+    )
+    found = defaultdict(list)
+    rows = clients.where("group is not null").select("group", "first_ts", "last.*").toArrow().to_pydict()
+    for group, first_ts, recv_ts, terminating, interval_ms in zip(*rows.values(), strict=True):
+        found[group].append((ms(first_ts), ms(recv_ts) + (0 if terminating else silence_ms(interval_ms))))
+    return dict(found)

@@ -14,14 +14,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from odradek.findings.troubles import STEPS
 from odradek_spark.jobs.accepted import accepted
-from odradek_spark.jobs.detect import detected
+from odradek_spark.jobs.causes import Episode
+from odradek_spark.jobs.detect import detected, metrics
 from odradek_spark.jobs.islands import CLOSED, OPEN, SILENCE_INTERVALS
 from odradek_spark.jobs.life import MUTED_INTERVALS, MUTED_MS
-from odradek_spark.jobs.rewriting import IS_OPEN, Row, key, rewritten, rows_of, written
 from odradek_spark.jobs.rules import Rule, silence_rules
-from odradek_spark.jobs.samples import metrics
 from odradek_spark.load import load_dataset
 from odradek_tables.dataset import JOB, Dataset
+from odradek_tables.files import Manifest, arrow_files, write_files
 from odradek_tables.following import last_received, news
 from odradek_tables.log import CLOCK_SKEW_MAX, LiveFile, live
 from odradek_tables.query.views import RETRY_INTERVALS
@@ -40,17 +40,18 @@ INTERPRETED: Final[Mapping[str, str]] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
 }
+KEY: Final = ("rule", "client_instance_id", "name", "attrs", "started_ts")
+"""The key of an episode."""
+IS_OPEN: Final = pc.field("state") == OPEN
 INTERVALS_BEFORE = 5
 """Push intervals to look back, besides a rule's time: two for late samples, and a silence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The result of a run."""
-
-    opened: list[dict[str, Any]]
+    opened: list[Episode]
     """New episodes, as rows of the table ``anomalies``, including those that have ended already."""
-    closed: list[dict[str, Any]]
+    closed: list[Episode]
     """Episodes that were open before, or are new and have ended already."""
     going_on: int
     """The number of episodes that are still open."""
@@ -61,12 +62,7 @@ def run_detect(
 ) -> Detected | None:
     """Process the points that arrived since the last run, by at least one rule.
 
-    Args:
-        spark: The session.
-        root: Path or URI of the dataset.
-        rules: The rules.
-        at: The time of the run. If no client has pushed for long by then, open episodes are closed: their
-            state is unknown. None: they stay open.
+    If no client has pushed for long at the time ``at``, open episodes are closed: their state is unknown.
 
     Returns:
         None if nothing changed because no points arrived, or if another run was faster.
@@ -80,8 +76,8 @@ def run_detect(
     if found is None:
         return None if at is None else close_unheard(dataset, at)
     files = live(dataset.existing(ANOMALIES))
-    old: list[Row] = []
-    changed: list[Row] = []
+    old: list[Episode] = []
+    changed: list[Episode] = []
     if found.since is not None:
         old, changed = recent_and_changed(spark, dataset, rules, files, found.since)
     manifests, replaced = written(dataset, changed, files)
@@ -93,7 +89,7 @@ def run_detect(
 
 def recent_and_changed(
     spark: SparkSession, dataset: Dataset, rules: Sequence[Rule], files: Sequence[LiveFile], since: datetime
-) -> tuple[list[Row], list[Row]]:
+) -> tuple[list[Episode], list[Episode]]:
     pushes = load_dataset(spark, dataset.root, "pushes", since=since)
     latest = pushes.agg(F.max("recv_ts").alias("now"), F.max("push_interval_ms").alias("interval_ms"))
     ((now, interval_ms),) = (tuple(row.values()) for row in latest.toArrow().to_pylist())
@@ -165,7 +161,7 @@ def look_back(rules: Sequence[Rule], interval_ms: int) -> timedelta:
     return timedelta(seconds=rule_s, milliseconds=intervals * interval_ms + muted_ms)
 
 
-def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]]) -> Detected:
+def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[Episode]) -> Detected:
     known = {key(each): each["state"] for each in old}
     now = known | {key(each): each["state"] for each in changed}
     return Detected(
@@ -173,3 +169,40 @@ def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]])
         closed=[each for each in changed if each["state"] != OPEN],
         going_on=sum(state == OPEN for state in now.values()),
     )
+
+
+def key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def rows_of(
+    dataset: Dataset, files: Sequence[LiveFile], wanted: pc.Expression | None = None
+) -> list[Episode]:
+    """The rows of files of the table that match a condition; columns that older files lack are None."""
+    uri = dataset.uri(ANOMALIES)
+    found = arrow_files(dataset.root, ANOMALIES, [f"{uri}/{each.path}" for each in files])
+    rows: list[Episode] = found.to_table(filter=wanted).to_pylist()
+    return rows
+
+
+def written(
+    dataset: Dataset, changed: Sequence[Episode], files: Sequence[LiveFile]
+) -> tuple[list[Manifest], list[LiveFile]]:
+    """Write the days of new and changed rows again; changed ones replace rows with the same key.
+
+    Returns:
+        The new files, which are not committed yet, and those of the table's files that they replace.
+    """
+    days = {each["date"] for each in changed}
+    replaced = [each for each in files if each.partition["date"] in days]
+    rows = {key(each): each for each in (*rows_of(dataset, replaced), *changed)}
+    table = pa.Table.from_pylist(list(rows.values()), schema=ANOMALIES.schema)
+    return (write_files(dataset.root, ANOMALIES, table) if rows else []), replaced
+
+
+def rewritten(
+    dataset: Dataset, changed: Sequence[Episode], files: Sequence[LiveFile], info: Mapping[str, Any]
+) -> bool:
+    """Commit changed rows as `written` writes them; False if another run changed the files meanwhile."""
+    manifests, replaced = written(dataset, changed, files)
+    return dataset.exchange(ANOMALIES, replaced, manifests, info, data_change=True)

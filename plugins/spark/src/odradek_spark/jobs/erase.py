@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,35 +19,23 @@ from deltalake import QueryBuilder
 
 from odradek_tables.dataset import JOB, Dataset
 from odradek_tables.files import write_files
-from odradek_tables.following import OffsetSpan, joined
+from odradek_tables.following import joined
+from odradek_tables.log import OffsetSpan
 from odradek_tables.schemas import BY_NAME, DEAD_LETTER, ERASURES, PUSHES, Table
 
 CLIENT_ID, PRINCIPAL, INSTANCE = "client_id", "principal", "client_instance_id"
 
 
-@dataclass(slots=True)
-class Erased:
-    """The result of an erasure."""
-
-    rows: dict[str, int]
-    """By table: the number of its rows that were erased."""
-
-    def text(self) -> str:
-        found = [f"{count} rows of {table}" for table, count in self.rows.items() if count]
-        return f"erase: {', '.join(found) or 'no rows'}"
-
-
-def run_erase(root: str, column: str, value: str, now: datetime) -> Erased:
+def run_erase(root: str, column: str, value: str, now: datetime) -> dict[str, int]:
     """Erase a client id or a principal. Needs no Spark.
 
     Rows of a principal in tables that only have client ids, or instances, are those of its client ids or
     instances. Dead letters do not name their client: all of them are erased.
 
-    Args:
-        root: Path or URI of the dataset.
-        column: ``client_id`` or ``principal``.
-        value: Its value.
-        now: The time for the audit row, with a time zone.
+    The ``column`` is ``client_id`` or ``principal``; the audit has the time ``now``, which has a time zone.
+
+    Returns:
+        By table, the number of erased rows.
 
     Raises:
         DatasetError: The dataset does not exist, or other writers committed first at every attempt.
@@ -61,10 +48,10 @@ def run_erase(root: str, column: str, value: str, now: datetime) -> Erased:
     tables.sort(key=lambda table: table is PUSHES)  # last: a repeated erasure finds the records there
     asked = conditions(dataset, tables, column, value)
     folders = {table: folders_of(dataset, table, condition) for table, condition in asked.items()}
-    done = Erased({table.name: sum(found.values()) for table, found in folders.items()})
+    done = {table.name: sum(found.values()) for table, found in folders.items()}
     if any(folders.values()):
         spans = {table: asked[table] for table in (PUSHES, DEAD_LETTER) if table in asked}
-        audit(dataset, column, value, done.rows, records(dataset, spans), now)
+        audit(dataset, column, value, done, records(dataset, spans), now)
     for table, found in folders.items():
         for folder in found:
             dataset.delete(table, f"{folder} AND {asked[table]}", {JOB: "erase"})

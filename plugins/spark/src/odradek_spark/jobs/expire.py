@@ -19,8 +19,6 @@ EXPIRED_BEFORE = "expiredBefore"
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The rows that were removed from a table."""
-
     table: str
     before: str
     """The first day that is kept."""
@@ -54,10 +52,7 @@ def run_vacuum(root: str, hours: int = VACUUM_HOURS) -> dict[str, int]:
     """Delete files that no table uses. Needs no Spark.
 
     These are files that compaction or expiry removed, and files of failed tasks, which were never committed.
-
-    Args:
-        root: Path or URI of the dataset.
-        hours: Keep files that are younger. It must exceed the duration of a batch of ingest.
+    Younger ones are kept: ``hours`` must exceed the duration of a batch of ingest.
 
     Returns:
         The number of deleted files, by table.

@@ -11,21 +11,19 @@ number of living instances, not on that of all instances ever seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.frames import pushes as pushes_of
-from odradek_spark.jobs.writing import groups, manifest_batch, written_by
+from odradek_spark.jobs.writing import write_frame
 from odradek_spark.load import read_files, read_spans
 from odradek_tables.dataset import JOB, Dataset
-from odradek_tables.files import ARRIVED, SETTLED, TableFiles, file_day
+from odradek_tables.files import ARRIVED, SETTLED, Manifest, file_day
 from odradek_tables.following import news, unsettled_from
 from odradek_tables.log import LiveFile, live
 from odradek_tables.query.views import OF_CLIENTS, WAY
@@ -119,8 +117,6 @@ def bucket() -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Inventoried:
-    """The result of a run."""
-
     pushes: int
     files: int
     """The number of files of the inventory that were rewritten."""
@@ -146,11 +142,10 @@ def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
     touched = {str(row["bucket"]) for row in pushes.select(bucket().alias("bucket")).distinct().collect()}
     first_day = unsettled_from(dataset)
     old = [each for each in live(dataset.existing(CLIENTS)) if is_due(each, touched, first_day)]
-    manifests = []
+    manifests: list[Manifest] = []
     if touched or old:
         known = read_files(spark, root, CLIENTS, [f"{dataset.uri(CLIENTS)}/{each.path}" for each in old])
-        rows = inventory(pushes, known).repartition(2, "bucket")
-        manifests = written_by(rows.select(*CLIENTS.schema.names), ClientsWriter(root, first_day.isoformat()))
+        manifests = written(inventory(pushes, known).repartition(2, "bucket"), root, first_day)
     info = {JOB: APP_ID, "pushes": found.rows, "pushesVersion": found.version}
     if not dataset.commit_next(CLIENTS, manifests, APP_ID, found.after, found.version, info, old):
         return None
@@ -165,37 +160,16 @@ def is_due(file: LiveFile, touched: Iterable[str], first_day: date) -> bool:
     return file.partition["bucket"] in touched or begin is None or begin < first_day
 
 
-@dataclass(frozen=True, slots=True)
-class ClientsWriter:
-    """The function of a task that writes rows of the inventory, settled ones to files of their own.
+def written(rows: DataFrame, root: str, first_day: date) -> list[Manifest]:
+    """Write rows of the inventory, settled ones to files of their own.
 
     The name of a file has a day: the first of the rows that are not settled, or the last of settled ones.
     """
-
-    root: str
-    first_day: str
-    """`unsettled_from`, ISO 8601."""
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first_day = date.fromisoformat(self.first_day)
-        last_settled = first_day - timedelta(days=1)
-        begin = pa.scalar(
-            datetime.combine(first_day, datetime.min.time(), UTC), CLIENTS.schema.field("last_seen").type
-        )
-        with (
-            TableFiles(self.root, CLIENTS, f"{ARRIVED}-{first_day}") as current,
-            TableFiles(self.root, CLIENTS, f"{SETTLED}-{last_settled}") as settled,
-        ):
-            for batch in groups(batches):
-                rows = batch.cast(CLIENTS.schema)
-                is_settled = pc.less(rows["last_seen"], begin)
-                current.write(rows.filter(pc.invert(is_settled)))
-                settled.write(ended(rows.filter(is_settled)))
-        yield manifest_batch([*current.manifests, *settled.manifests])
-
-
-def ended(rows: pa.Table) -> pa.Table:
-    at = rows.schema.get_field_index("valid_to")
-    return rows.set_column(
-        at, CLIENTS.schema.field("valid_to"), pc.coalesce(rows["valid_to"], rows["last_seen"])
-    )
+    rows = rows.localCheckpoint()  # both files are of the same rows
+    begin = F.lit(datetime.combine(first_day, time.min, UTC))
+    settled = rows.where(F.col("last_seen") < begin)
+    settled = settled.withColumn("valid_to", F.coalesce("valid_to", "last_seen"))
+    return [
+        *write_frame(rows.where(F.col("last_seen") >= begin), root, CLIENTS, f"{ARRIVED}-{first_day}"),
+        *write_frame(settled, root, CLIENTS, f"{SETTLED}-{first_day - timedelta(days=1)}"),
+    ]

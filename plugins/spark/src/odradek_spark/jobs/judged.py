@@ -163,11 +163,8 @@ def held(rule: Rule, samples: Sequence[Sample], now_ms: int) -> list[Sample]:
 def of_silence(last: Mapping[str, Any], life: Life, rule: Rule, now_ms: int) -> Sample:
     """The sample of a rule about silence: at the last push of a client, or when it became silent.
 
-    Args:
-        last: Its last push: a row of `odradek_spark.jobs.silence.last_pushes`.
-        life: What it has told, for its labels, and for what holds it back.
-        rule: A rule about silence.
-        now_ms: The latest receive time in the tables.
+    ``last`` is a row of `odradek_spark.jobs.silence.last_pushes`, and ``life`` has labels, and what holds the
+    client back.
     """
     interval_ms, recv_ts, limits = last["push_interval_ms"], last["recv_ts"], rule.limits
     latest = max(life.pushes, key=lambda each: each.recv_ts, default=None)

@@ -14,43 +14,40 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from odradek_spark.ingest.status import NOTHING, Totals
-from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.verify import expired_before
 from odradek_spark.load import load_dataset
-from odradek_spark.sink.written import Counts, Written, write_records
+from odradek_spark.sink.written import Written, write_records
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import ReadOptions
 from odradek_spark.source.stream import TASK_BYTES
 from odradek_spark.source.topic import TopicReader
 from odradek_tables.dataset import JOB, Dataset, DatasetError
-from odradek_tables.decoder.decode import DecoderSettings, lasting_decoder
+from odradek_tables.decoder.decode import Counts, DecoderSettings, lasting_decoder
 from odradek_tables.files import Manifest
-from odradek_tables.following import REPLAY, REPLAYED, joined, spans_in
-from odradek_tables.schemas import DEAD_LETTER, INGESTED, PUSHES
+from odradek_tables.following import REPLAY, REPLAYED, erased_ranges, joined, spans_in
+from odradek_tables.schemas import BY_NAME, DEAD_LETTER, INGESTED, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DECODING = DecoderSettings()
-RESULT = pa.schema([pa.field("kind", pa.string()), pa.field("body", pa.string())])
-"""The result of a task: a row for each file, and one with the counts."""
-FILE, COUNTS = "file", "counts"
 WAVE_ROUNDS = 4
 """Tasks of a wave, as a multiple of the tasks of a shuffle. Each wave ends with a commit."""
-Show = Callable[[Totals, int], object]
+PARTITION, OFFSET, INDEX = *SOURCE_KEY, "src_idx"
+INDEX_BITS = 32
+Show = Callable[[Counts, int], object]
 """Called with the totals decoded since the start, and the number of waiting records."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    """The result of a run."""
-
-    decoded: Totals = NOTHING
+    decoded: Counts = field(default_factory=Counts)
     """The contents of the records; ``batches`` counts commits."""
     added: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in INGESTED})
     """Number of added rows, by table."""
@@ -76,9 +73,8 @@ class ReplayTask:
         written = Written()
         absent = Absent(Dataset(self.root), found, self.kept_from)
         write_records(reader.read(found), lasting_decoder(self.decoding), self.root, written, absent)
-        rows = [{"kind": FILE, "body": each.text()} for each in written.manifests]
-        rows.append({"kind": COUNTS, "body": json.dumps(asdict(written.counts))})
-        return pa.RecordBatch.from_pylist(rows, RESULT)
+        files = [asdict(each) for each in written.manifests]
+        return pa.record_batch({"done": [json.dumps({"files": files, "counts": asdict(written.counts)})]})
 
 
 def run_replay(
@@ -127,12 +123,12 @@ def add_wave(
     kept_from = {table.name: expired_before(dataset, table) for table in INGESTED}
     task = ReplayTask(dataset.root, options, decoding, tuple(pieces), kept_from)
     one_each = spark.range(0, len(pieces), 1, len(pieces))
-    found = one_each.mapInArrow(task, from_arrow_schema(RESULT)).collect()
-    manifests = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
-    counts = sum((Counts(**json.loads(row["body"])) for row in found if row["kind"] == COUNTS), Counts())
+    found = [json.loads(row["done"]) for row in one_each.mapInArrow(task, "done string").collect()]
+    manifests = [Manifest(**file) for each in found for file in each["files"]]
+    counts = sum((Counts(**each["counts"]) for each in found), Counts(batches=int(bool(manifests))))
     if manifests:
         commit(dataset, manifests, numbers)
-    done.decoded += Totals(int(bool(manifests)), counts.pushes, counts.points, counts.dead_letters)
+    done.decoded += counts
     for each in manifests:
         done.added[each.table] += each.rows
 
@@ -208,3 +204,56 @@ def readable(dataset: Dataset, options: ReadOptions, wanted: Sequence[OffsetRang
             end, mark = {each.partition: each.end}, {each.partition: marks[each.partition]}
             left += ranges(reader.reachable({each.partition: each.start}, end, mark), end)
         return tasks(left, reader.sizes(left), TASK_BYTES)
+
+
+class Absent:
+    """Drops rows of a range that a table has, or that were erased; a push does not become a dead letter.
+
+    ``kept_from`` has the first day that a table keeps. Earlier rows have expired, and the jobs that follow
+    the table have processed them.
+    """
+
+    def __init__(self, dataset: Dataset, found: OffsetRange, kept_from: Mapping[str, str]) -> None:
+        self.dataset, self.found, self.kept_from = dataset, found, kept_from
+        self.known: dict[str, NDArray[np.int64]] = {}
+        self.erased = [
+            (start, end)
+            for partition, start, end in erased_ranges(dataset)
+            if partition == found.partition and start < found.end and end > found.start
+        ]
+
+    def __call__(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows, of those that were decoded again, that a table lacks."""
+        if table not in self.known:
+            self.known[table] = self.keys_of(table)
+        is_new = pa.array(~np.isin(packed(rows, self.found.start), self.known[table]))
+        is_kept = pc.greater_equal(rows["date"].cast(pa.string()), self.kept_from.get(table, ""))
+        wanted = pc.and_(is_new, is_kept)
+        for start, end in self.erased:
+            offset = rows[OFFSET]
+            outside = pc.or_(pc.less(offset, start), pc.greater_equal(offset, end))
+            wanted = pc.and_(wanted, outside)
+        return rows.filter(wanted)
+
+    def keys_of(self, table: str) -> NDArray[np.int64]:
+        """The keys of the range that a table has; files that cannot have any are skipped."""
+        # Filter by offset only: each file has its range, while deltalake takes a column without one for null.
+        near = (pc.field(OFFSET) >= self.found.start) & (pc.field(OFFSET) < self.found.end)
+        names = [table] if table != DEAD_LETTER.name else [table, PUSHES.name]
+        keys = []
+        for name in names:
+            columns = [each for each in (PARTITION, OFFSET, INDEX) if each in BY_NAME[name].schema.names]
+            files = self.dataset.existing(BY_NAME[name]).to_pyarrow_dataset()
+            rows = files.to_table(columns=columns, filter=near)
+            there = rows.filter(pc.field(PARTITION) == self.found.partition)
+            keys.append(packed(there, self.found.start))
+        return np.concatenate(keys)
+
+
+def packed(rows: pa.RecordBatch | pa.Table, start: int) -> NDArray[np.int64]:
+    """The offset relative to ``start``, and the index in the push if the rows have one, as one number."""
+    offsets: NDArray[np.int64] = rows[OFFSET].to_numpy(zero_copy_only=False) - start
+    keys = offsets << INDEX_BITS
+    if INDEX in rows.schema.names:
+        keys += rows[INDEX].to_numpy(zero_copy_only=False)
+    return keys

@@ -169,8 +169,6 @@ def in_order(rows: DataFrame, files: int) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """The result of a run."""
-
     table: str
     points: int
     """Number of points since the last run, including those of repeated pushes, and histograms."""
@@ -220,4 +218,4 @@ def continue_from_parts(dataset: Dataset) -> None:
     parts.load_as_version(before)
     reached = parts.transaction_version(app_of(ROLLUP_5M))
     if reached is not None:
-        dataset.commit(FLEET_1H, [], app_of(FLEET_1H), reached)
+        dataset.commit_next(FLEET_1H, [], app_of(FLEET_1H), None, reached)

@@ -21,8 +21,8 @@ from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.load import load_dataset, read_spans
 from odradek_spark.sink.commit import FURTHER
 from odradek_tables.dataset import Dataset
-from odradek_tables.following import erased_ranges, files_of, joined, spans_of
-from odradek_tables.log import SOURCE_RANGES, Version, first_version, versions
+from odradek_tables.following import erased_ranges, joined, spans_of
+from odradek_tables.log import SOURCE_RANGES, Version, first_version, paths_of, version
 from odradek_tables.schemas import DEAD_LETTER, HISTOGRAMS, INGESTED, POINTS, PUSHES, Table
 
 if TYPE_CHECKING:
@@ -41,17 +41,6 @@ TWICE, MISSING, SURPLUS, ORPHAN, LOST = (
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch, as ingest recorded it in the history."""
-
-    version: int
-    ranges: tuple[tuple[int, int, int], ...]
-    """Partition, first offset, end offset (last + 1)."""
-    records: int
-    """Pushes and dead letters."""
-
-
-@dataclass(frozen=True, slots=True)
 class Fault:
     """A contradiction: something is missing or duplicated."""
 
@@ -65,8 +54,6 @@ class Fault:
 
 @dataclass(slots=True)
 class Report:
-    """The result of a verification."""
-
     pushes: int
     points: int
     dead_letters: int
@@ -171,11 +158,11 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
     return fault(counted, LOST, "pushes")
 
 
-def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Batch]:
+def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Version]:
     """The batches that ingest recorded in the two tables, and that have no expired day."""
     gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
-        Batch(each.number, tuple(spans_of(each)), records_of(each))
+        each
         for each in pushes
         if SOURCE_RANGES in each.info and is_kept(each, kept_from) and each.info[SOURCE_RANGES] not in gone
     ]
@@ -194,7 +181,7 @@ def latest_versions(dataset: Dataset, table: Table, since_ms: float = 0) -> Iter
     """The versions in the log of a table that were committed since a time, the latest first."""
     uri = dataset.uri(table)
     for number in range(dataset.existing(table).version(), first_version(uri) - 1, -1):
-        (found,) = versions(uri, number - 1, number)
+        found = version(uri, number)
         if float(found.info.get("timestamp", since_ms)) < since_ms:
             return
         yield found
@@ -214,14 +201,9 @@ def expired_before(dataset: Dataset, table: Table, since_ms: float = 0) -> str:
 def run_verify(
     spark: SparkSession, root: str, since: datetime | None = None, until: datetime | None = None
 ) -> Report:
-    """Verify a dataset.
+    """Verify a dataset, or the batches with pushes received in a time range; times have a time zone.
 
-    Args:
-        spark: The session.
-        root: Path or URI of the dataset.
-        since: Verify only the batches with pushes received since this time, with a time zone. Only their
-            files, and the history since them, are read.
-        until: Verify only the batches with pushes received before this time.
+    Of a range, only the files of its batches are read, and the history since them.
 
     Raises:
         DatasetError: Nothing has been ingested.
@@ -273,7 +255,7 @@ def received(found: Version) -> tuple[datetime, datetime] | None:
 def rows_of(spark: SparkSession, dataset: Dataset, table: Table, batches: Sequence[Version]) -> DataFrame:
     """The rows of a table that some batches have, from the files that may have them."""
     spans = joined(span for each in batches for span in spans_of(each))
-    return read_spans(spark, dataset.root, table, files_of(dataset.existing(table), spans), spans)
+    return read_spans(spark, dataset.root, table, paths_of(dataset.existing(table), spans), spans)
 
 
 def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:
@@ -288,7 +270,7 @@ def erased_records(spark: SparkSession, dataset: Dataset) -> DataFrame:
     return rows.select("src_partition", F.explode(F.sequence("start", F.col("end") - 1)).alias("src_offset"))
 
 
-def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
-    rows = [(each.version, *span, each.records) for each in batches for span in each.ranges]
+def batch_rows(spark: SparkSession, batches: Sequence[Version]) -> DataFrame:
+    rows = [(each.number, *span, records_of(each)) for each in batches for span in spans_of(each)]
     columns = "version bigint, partition int, start bigint, end bigint, records bigint"
     return spark.createDataFrame(rows, columns)

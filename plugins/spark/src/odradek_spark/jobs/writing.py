@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -13,22 +14,6 @@ from odradek_tables.schemas import Table
 
 GROUP_ROWS = 1 << 17
 """Rows of a row group: Spark passes fewer at a time, and small row groups are slow to read."""
-MANIFEST = "manifest string"
-
-
-@dataclass(frozen=True, slots=True)
-class FileWriter:
-    """The function of a task that writes its rows."""
-
-    root: str
-    table: Table
-    prefix: str
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with TableFiles(self.root, self.table, self.prefix) as files:
-            for rows in groups(batches):
-                files.write(rows.cast(self.table.schema))
-        yield manifest_batch(files.manifests)
 
 
 def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -45,17 +30,14 @@ def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def manifest_batch(manifests: Iterable[Manifest]) -> pa.RecordBatch:
-    return pa.record_batch({"manifest": pa.array([each.text() for each in manifests], pa.string())})
-
-
 def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED) -> list[Manifest]:
     """Write rows with the columns of a table, in any order, as one or more files for each folder and task."""
-    return written_by(rows.select(*table.schema.names), FileWriter(root, table, prefix))
 
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with TableFiles(root, table, prefix) as files:
+            for group in groups(batches):
+                files.write(group.cast(table.schema))
+        yield pa.record_batch({"files": [json.dumps([asdict(each) for each in files.manifests])]})
 
-def written_by(
-    rows: DataFrame, write: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-) -> list[Manifest]:
-    """Write rows by a function of the tasks, which returns rows of `MANIFEST`."""
-    return [Manifest.parse(row["manifest"]) for row in rows.mapInArrow(write, MANIFEST).collect()]
+    found = rows.select(*table.schema.names).mapInArrow(write, "files string").collect()
+    return [Manifest(**file) for row in found for file in json.loads(row["files"])]

@@ -15,8 +15,9 @@ from deltalake import DeltaTable
 from pyarrow import fs
 
 from odradek_spark.conditions import Condition
-from odradek_spark.sink.written import Counts, Written, one_topic
+from odradek_spark.sink.written import Written, one_topic
 from odradek_tables.dataset import Dataset, DatasetError, Ranges, source_id
+from odradek_tables.decoder.decode import Counts
 from odradek_tables.files import Manifest, file_system
 from odradek_tables.log import SOURCE_RANGES
 from odradek_tables.schemas import INGESTED, PUSHES, Table
@@ -55,7 +56,6 @@ class Batch:
     def of(
         cls, messages: Iterable[Written | None], number: int, *, allow_new_checkpoint: bool = False
     ) -> Batch:
-        """Join the results of the tasks."""
         query_id = topic = None
         manifests: list[Manifest] = []
         ranges: dict[int, tuple[int, int]] = {}
@@ -102,7 +102,6 @@ class Batch:
         return found | ({FURTHER: self.counts.further} if self.counts.further else {})
 
     def is_new(self, table: str, current: DeltaTable) -> bool:
-        """Whether a table lacks the batch."""
         done = None if self.query_id is None else current.transaction_version(query_app(self.query_id))
         if done is not None and done >= self.number:
             return False

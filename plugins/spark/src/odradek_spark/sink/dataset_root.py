@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from deltalake import DeltaTable
 from pyarrow import fs
 
 from odradek_tables.dataset import Dataset, DatasetError
-from odradek_tables.files import exists, file_system
+from odradek_tables.files import file_system
 from odradek_tables.folder_names import misread_character
 from odradek_tables.schemas import BY_NAME, INGESTED, SOURCE, Table
 
@@ -36,7 +37,7 @@ def check_root(root: str) -> None:
 
 def check_new_root(root: str, table: Table) -> None:
     """Check a root that may not have a table yet; one that has it was checked before."""
-    if not exists(f"{root.rstrip('/')}/{table.name}/_delta_log"):
+    if not DeltaTable.is_deltatable(Dataset(root).uri(table)):
         check_root(root)
 
 

@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 
 
 class TablesWriter:
-    """Writes files and commits them."""
-
     def __init__(self, options: WriteOptions) -> None:
         self.options = options
         self.tables = INGESTED if options.table is None else (options.table,)

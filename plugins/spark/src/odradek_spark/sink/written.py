@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass, field
-from operator import add
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
@@ -13,7 +12,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from odradek_spark.conditions import Condition
 from odradek_spark.sink.write_options import WriteOptions
 from odradek_tables.decoder.arrow_records import grouped
-from odradek_tables.decoder.decode import Decoded, Decoder, lasting_decoder
+from odradek_tables.decoder.decode import Counts, Decoded, Decoder, lasting_decoder
 from odradek_tables.decoder.topic_record import TopicRecord
 from odradek_tables.files import Manifest, TableFiles
 from odradek_tables.schemas import INGESTED
@@ -26,21 +25,6 @@ class SeveralTopics(Condition, ValueError):
     """A table has records of one topic, since a partition and an offset identify them."""
 
     condition = "ODRADEK_SEVERAL_TOPICS"
-
-
-@dataclass(slots=True)
-class Counts:
-    """The contents of some records."""
-
-    pushes: int = 0
-    points: int = 0
-    dead_letters: int = 0
-    further: int = 0
-    """Pushes of records after their first one."""
-    payload_bytes: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(slots=True)

@@ -17,8 +17,6 @@ from odradek_spark.source.stream import Cut, TopicStream
 
 
 class LimitedTopicStream(TopicStream, SupportsTriggerAvailableNow):
-    """Reads the topic in batches of limited size."""
-
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's names
         if self.options.max_offsets is not None:
             return ReadMaxRows(self.options.max_offsets)

@@ -19,8 +19,6 @@ class ForeignOffsets(Condition, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """A range of offsets of one partition."""
-
     partition: int
     start: int
     end: int

@@ -39,7 +39,6 @@ US_PER_MS = 1_000
 Cut = Callable[[Offsets, Offsets], Offsets]
 """Shortens a backlog between two offsets to the limit of a batch; returns the new end."""
 
-HEADERS = pa.field("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
 RECORDS = pa.schema(
     [
         pa.field("key", pa.binary()),
@@ -49,7 +48,7 @@ RECORDS = pa.schema(
         pa.field("offset", pa.int64()),
         pa.field("timestamp", pa.timestamp("us", tz="UTC")),
         pa.field("timestampType", pa.int32()),
-        HEADERS,
+        pa.field("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
     ]
 )
 """The columns of Spark's Kafka connector."""
@@ -235,33 +234,11 @@ def read_piece(options: ReadOptions, partition: InputPartition) -> Iterator[pa.R
 
 
 def record_rows(records: Sequence[TopicRecord], options: ReadOptions) -> pa.RecordBatch:
-    count = len(records)
-    columns = [
-        pa.array([each.key for each in records], pa.binary()),
-        pa.array([each.value for each in records], pa.binary()),
-        pa.repeat(options.topic, count),
-        pa.array([each.partition for each in records], pa.int32()),
-        pa.array([each.offset for each in records], pa.int64()),
-        pa.array([each.timestamp_ms * US_PER_MS for each in records], RECORDS.field("timestamp").type),
-        pa.array([each.timestamp_type for each in records], pa.int32()),
+    """The rows of records; headers are null for a record without any, as the connector has it."""
+    topic = options.topic
+    rows = [
+        (key, value, topic, part, offset, timestamp_ms * US_PER_MS, kind, headers or None)
+        for part, offset, timestamp_ms, key, value, headers, kind in records
     ]
-    if options.include_headers:
-        columns.append(header_rows(records))
-    return pa.RecordBatch.from_arrays(columns, schema=row_schema(options))
-
-
-def header_rows(records: Sequence[TopicRecord]) -> pa.Array:
-    """The column of headers; null for a record without any, as the connector has it."""
-    names: list[str] = []
-    values: list[bytes | None] = []
-    ends: list[int | None] = []
-    for each in records:
-        ends.append(len(names) if each.headers else None)
-        for name, value in each.headers:
-            names.append(name)
-            values.append(value)
-    fields = pa.StructArray.from_arrays(
-        [pa.array(names, pa.string()), pa.array(values, pa.binary())], ["key", "value"]
-    )
-    offsets = pa.array([*ends, len(names)], pa.int32())
-    return pa.ListArray.from_arrays(offsets, fields).cast(HEADERS.type)
+    found = pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(RECORDS)))
+    return found.select(row_schema(options).names)

@@ -62,10 +62,6 @@ class DataLoss(TopicError):
 class TopicReader:
     """A consumer that is not a member of its group: the caller chooses partitions and offsets.
 
-    Args:
-        options: The topic and the options of the client.
-        timeout_s: Time limit for an answer of a broker.
-
     Raises:
         TopicError: librdkafka refuses an option.
         Unreachable: The file of a token cannot be used.

@@ -30,7 +30,7 @@ from odradek_tables.decoder.series import (
     PointLabels,
     ResourceLabels,
     Series,
-    series_of,
+    family,
 )
 
 NO_RECORDED_VALUE = 1
@@ -111,16 +111,18 @@ def add_metric(
     head, points = data_of(metric)
     for point in points:
         flags = point.flags - (point.flags >> 31 << 32)  # signed, as its column
-        labeled = found.labels_of(point)
+        number = number_of(point) if isinstance(point, NumberDataPoint) else Number.NONE
+        described = Series(
+            *head, *found.labels_of(point), scope.name, scope.version, flags, number, family(head.name)
+        )
         if isinstance(point, NumberDataPoint):
-            described = series_of(head, scope, labeled, flags, number_of(point))
             add_number(point, series.number(described), resource, found)
         else:
-            described = series_of(head, scope, labeled, flags)
-            row = described._asdict() | labels._asdict() | times_of(point) | distribution(point)
+            row = described._asdict() | labels._asdict() | distribution(point)
+            row["time_unix_nano"] = at_most(point.time_unix_nano)
+            row["start_unix_nano"] = at_most(point.start_time_unix_nano)
             row["src_idx"] = found.count
             row["exemplars"] = exemplars_json(getattr(point, "exemplars", ()))
-            del row["monotonic"], row["number"]
             found.histograms.append(row)
 
 
@@ -128,7 +130,7 @@ def data_of(metric: Metric) -> tuple[MetricHead, Sequence[DataPoint]]:
     """The head of a metric, and its data points; no points for a metric without data."""
     which = metric.WhichOneof("data")
     if which is None:
-        return MetricHead(), ()
+        return MetricHead("", "", 0, 0, False), ()
     data = getattr(metric, which)
     return MetricHead(
         name=metric.name,
@@ -177,13 +179,6 @@ def number_points(payload: bytes) -> Iterator[NumberDataPoint]:
         for scoped in group.scope_metrics:
             for metric in scoped.metrics:
                 yield from metric.gauge.data_points or metric.sum.data_points
-
-
-def times_of(point: DataPoint) -> dict[str, int]:
-    return {
-        "time_unix_nano": at_most(point.time_unix_nano),
-        "start_unix_nano": at_most(point.start_time_unix_nano),
-    }
 
 
 def distribution(point: DataPoint) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import xxhash
 
 from odradek_tables.decoder.payload_points import INT64_MAX, Int32s, Int64s, PayloadPoints
 from odradek_tables.decoder.record import Identity, Push
@@ -82,7 +83,10 @@ def point_columns(
     by_series = Picked(series.values, joined([each.series for each in found], np.int32))
     by_resource = picked_resources(found, resources, counts)
     columns: dict[str, Any] = identity_columns(pushes, counts)
-    columns |= time_columns(pushes, counts, found, skew_ms)
+    times, starts = (
+        joined([getattr(each, name) for each in found], np.int64) for name in ("times", "starts")
+    )
+    columns |= time_columns(pushes, counts, times, starts, skew_ms)
     for name in SERIES_TEXTS:
         columns[name] = by_series.texts(attrgetter(name))
     for name in ResourceLabels._fields:
@@ -116,9 +120,13 @@ def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
     return pa.array(texts, pa.string()).dictionary_encode()
 
 
-def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatch:
-    """The rows of ``pushes``, one for each push; ``facts`` are the columns of `push_facts`."""
-    columns: dict[str, Any] = identity_columns(pushes) | facts
+def push_columns(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> pa.RecordBatch:
+    """The rows of ``pushes``, one for each push. Repetitions of a push have the same ``payload_hash``."""
+    columns = identity_columns(pushes)
+    columns["points"] = np.array([points.count for points in found], np.int32)
+    hashes = [xxhash.xxh3_64_intdigest(push.payload) - 2**63 for push in pushes]
+    columns["payload_hash"] = np.array(hashes, np.int64)
+    columns["shape_id"] = pa.array([points.shape_id for points in found], pa.int64())
     columns["recv_ts"] = microseconds(receive_times(pushes) * US_PER_MS)
     columns["payload_bytes"] = np.array([len(push.payload) for push in pushes], np.int32)
     columns["codec"] = pa.array([push.codec for push in pushes], pa.string()).dictionary_encode()
@@ -133,21 +141,14 @@ def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatc
 
 
 def histogram_columns(pushes: Sequence[Push], found: Sequence[PayloadPoints], skew_ms: int) -> pa.RecordBatch:
-    """The rows of ``histograms``, which include summaries.
-
-    They are built row by row, which is slow: no known Kafka client sends them.
-    """
-    rows = []
-    for push, points in zip(pushes, found, strict=True):
-        for row in points.histograms:
-            day, hour = day_and_hour(push.recv_ms)
-            rows.append(
-                {name: getattr(push.identity, name) for name in IDENTITY_NAMES}
-                | clamped_times(row["time_unix_nano"], row["start_unix_nano"], push.recv_ms, skew_ms)
-                | {"src_partition": push.partition, "src_offset": push.offset, "date": day, "hour": hour}
-                | row
-            )
-    return pa.RecordBatch.from_pylist(rows, HISTOGRAMS.schema)
+    """The rows of ``histograms``, which include summaries."""
+    counts = np.array([len(each.histograms) for each in found], np.int64)
+    rows = [row for each in found for row in each.histograms]
+    columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in HISTOGRAMS.schema.names}
+    times, starts = (np.array(columns[name], np.int64) for name in ("time_unix_nano", "start_unix_nano"))
+    columns |= identity_columns(pushes, counts) | source_columns(pushes, counts)
+    columns |= time_columns(pushes, counts, times, starts, skew_ms)
+    return record_batch(HISTOGRAMS, columns, len(rows))
 
 
 IDENTITY_NAMES = tuple(each.name for each in IDENTITY)
@@ -180,12 +181,11 @@ def source_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dict[
 
 
 def time_columns(
-    pushes: Sequence[Push], counts: Int64s, found: Sequence[PayloadPoints], skew_ms: int
+    pushes: Sequence[Push], counts: Int64s, times: Int64s, starts: Int64s, skew_ms: int
 ) -> dict[str, Any]:
     """The receive time, the client's time and the corrected time of each point."""
     received = np.repeat(receive_times(pushes) * US_PER_MS, counts)
-    times = within(joined([each.times for each in found], np.int64))
-    starts = within(joined([each.starts for each in found], np.int64))
+    times, starts = within(times), within(starts)
     measured = times // NS_PER_US
     return {
         "recv_ts": microseconds(received),
@@ -208,17 +208,6 @@ def clamped(measured: Int64s, received: Int64s, skew: int) -> Int64s:
 def within(times_ns: Int64s) -> Int64s:
     """Unsigned nanoseconds that were read as signed ones: too large ones become the largest of the column."""
     return times_ns if (times_ns >= 0).all() else np.where(times_ns < 0, INT64_MAX, times_ns)
-
-
-def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> dict[str, Any]:
-    """The values of `time_columns` for one row."""
-    received, measured = np.array([recv_ms * US_PER_MS]), np.array([time_ns // NS_PER_US])
-    return {
-        "recv_ts": int(received[0]),
-        "client_ts": int(measured[0]) if time_ns else None,
-        "ts": int(clamped(measured, received, skew_ms * US_PER_MS)[0]),
-        "start_ts": start_ns // NS_PER_US if start_ns else None,
-    }
 
 
 def day_and_hour(recv_ms: int) -> tuple[str, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
+from operator import add
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
@@ -26,10 +26,9 @@ from odradek_tables.decoder.columns import (
 from odradek_tables.decoder.payload_points import PayloadPoints
 from odradek_tables.decoder.record import LATEST_MS, Push, PushReader
 from odradek_tables.decoder.series import Numbered, ResourceLabels, Series
-from odradek_tables.decoder.shape import make_shape
-from odradek_tables.decoder.shape_cache import ShapeCache
+from odradek_tables.decoder.shape import ShapeCache, make_shape
 from odradek_tables.decoder.topic_record import TopicRecord
-from odradek_tables.schemas import DEAD_LETTER
+from odradek_tables.schemas import DEAD_LETTER, INGESTED
 
 MAX_LEARNED_BYTES = 256 << 20
 """Bytes of new payloads and resources after which a worker process clears its caches."""
@@ -53,6 +52,26 @@ class DecoderSettings:
     """Stands for the push interval in formats that tell none."""
 
 
+@dataclass(slots=True)
+class Counts:
+    """The contents of some records."""
+
+    pushes: int = 0
+    points: int = 0
+    dead_letters: int = 0
+    further: int = 0
+    """Pushes of records after their first one."""
+    payload_bytes: int = 0
+    batches: int = 0
+
+    @property
+    def records(self) -> int:
+        return self.pushes - self.further + self.dead_letters
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(add, astuple(self), astuple(other)))
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """The rows of some records, by table; text columns are dictionary-encoded."""
@@ -65,12 +84,7 @@ class Decoded:
     """The pushes of records after their first one: a record of OTLP may have several."""
 
     def batches(self) -> Iterable[tuple[str, pa.RecordBatch]]:
-        return (
-            ("points", self.points),
-            ("histograms", self.histograms),
-            ("dead_letter", self.dead_letter),
-            ("pushes", self.pushes),
-        )
+        return ((table.name, getattr(self, table.name)) for table in INGESTED)
 
 
 @dataclass(slots=True)
@@ -119,7 +133,7 @@ class Decoder:
         return Decoded(
             point_columns(pushes, found, self.series, self.resources, self.settings.clock_skew_max_ms),
             histogram_columns(pushes, found, self.settings.clock_skew_max_ms),
-            push_columns(pushes, push_facts(pushes, found)),
+            push_columns(pushes, found),
             pa.RecordBatch.from_pylist(dead, DEAD_LETTER.schema),
             further,
         )
@@ -224,16 +238,3 @@ def in_order(pushes: list[Push]) -> list[Push]:
         at = latest[push.partition] = max(push.recv_ms, latest.get(push.partition, push.recv_ms))
         ordered.append(push if at == push.recv_ms else push._replace(recv_ms=at))
     return ordered
-
-
-def push_facts(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> dict[str, Any]:
-    return {
-        "points": np.array([points.count for points in found], np.int32),
-        "payload_hash": np.array([payload_hash(push.payload) for push in pushes], np.int64),
-        "shape_id": pa.array([points.shape_id for points in found], pa.int64()),
-    }
-
-
-def payload_hash(payload: bytes) -> int:
-    """A hash that is equal for repetitions of a push."""
-    return xxhash.xxh3_64_intdigest(payload) - 2**63

@@ -67,9 +67,7 @@ class Push(NamedTuple):
 class PushReader:
     """Decodes the headers of records. It caches identities, because their headers repeat.
 
-    Args:
-        topic_format: The format of the topic.
-        interval_ms: Stands for the push interval in formats that tell none.
+    ``interval_ms`` stands for the push interval in formats that tell none.
     """
 
     def __init__(self, topic_format: TopicFormat = TopicFormat.ODRADEK, interval_ms: int = 60_000) -> None:

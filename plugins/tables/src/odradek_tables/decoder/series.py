@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Generic, NamedTuple, TypeVar
 
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from odradek_tables.decoder.json_values import canonical_json, promoted
 
@@ -62,15 +62,14 @@ class Series(NamedTuple):
     family: str
 
 
-@dataclass(slots=True)
-class MetricHead:
-    """The fields of a metric besides its data points."""
+class MetricHead(NamedTuple):
+    """The fields of a metric besides its data points: the first ones of `Series`."""
 
-    name: str = ""
-    unit: str = ""
-    kind: int = 0
-    temporality: int = 0
-    monotonic: bool = False
+    name: str
+    unit: str
+    kind: int
+    temporality: int
+    monotonic: bool
 
 
 class PointLabels(NamedTuple):
@@ -136,25 +135,3 @@ def family(name: str) -> str:
         return OTHER
     first = name[len(PREFIX) :].partition(".")[0]
     return first if first in FAMILIES else OTHER
-
-
-def series_of(
-    head: MetricHead,
-    scope: InstrumentationScope,
-    labels: PointLabels,
-    flags: int,
-    number: Number = Number.NONE,
-) -> Series:
-    return Series(
-        head.name,
-        head.unit,
-        head.kind,
-        head.temporality,
-        head.monotonic,
-        *labels,
-        scope.name,
-        scope.version,
-        flags,
-        number,
-        family(head.name),
-    )

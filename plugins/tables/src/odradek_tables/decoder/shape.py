@@ -9,6 +9,7 @@ offsets of the shape.
 from __future__ import annotations
 
 import struct
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +30,11 @@ FIRST: Final = 1 << 3 | 2
 START, TIME = b"\x11", b"\x19"
 VALUES: Final[Mapping[int, bytes]] = {Number.NONE: b"", Number.DOUBLE: b"\x21", Number.INT: b"\x31"}
 """The tags of a point's numbers."""
+MAX_SHAPES: Final = 4096
+MAX_BYTES: Final = 256 << 20
+"""Limits of the shapes of a worker process."""
+MAX_PER_LENGTH: Final = 16
+"""Limit of layouts that are tried per length: a client with random layouts slows down only itself."""
 WORDS: Final = struct.Struct("<q")
 Span = tuple[int, int]
 """Start and end of a field's bytes."""
@@ -55,8 +61,6 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """One layout."""
-
     length: int
     mask: Int64s
     """All ones for bytes that must be equal, in words; the last word overlaps the one before it."""
@@ -95,7 +99,6 @@ class Shape:
         return every.tobytes() == payload[start:end] * len(self.repeated)
 
     def points(self, payload: bytes, resource: int) -> PayloadPoints:
-        """Read the data points of a payload that fits."""
         count = len(self.series)
         words = unaligned(payload)
         return PayloadPoints(
@@ -106,6 +109,55 @@ class Shape:
             resource,
             shape_id=self.shape_id,
         )
+
+
+class ShapeCache:
+    """Shapes by the length of their payloads; the least recently used ones are evicted."""
+
+    def __init__(self, max_shapes: int = MAX_SHAPES, max_bytes: int = MAX_BYTES) -> None:
+        self.max_shapes = max_shapes
+        self.max_bytes = max_bytes
+        self.by_length: OrderedDict[int, list[Shape]] = OrderedDict()
+        """For each length, the most recently used shape first."""
+        self.shapes = 0
+        self.held_bytes = 0
+
+    def find(self, payload: bytes) -> Shape | None:
+        candidates = self.by_length.get(len(payload))
+        if not candidates:
+            return None
+        words = np.frombuffer(payload, "<i8", count=len(payload) // WORD)
+        for index, shape in enumerate(candidates):
+            if shape.fits(payload, words):
+                if index:
+                    candidates.insert(0, candidates.pop(index))
+                self.by_length.move_to_end(shape.length)
+                return shape
+        return None
+
+    def add(self, shape: Shape) -> None:
+        """Add a shape, unless it alone exceeds the limit; evict the least recently used lengths."""
+        if shape.held_bytes > self.max_bytes:
+            return
+        candidates = self.by_length.setdefault(shape.length, [])
+        candidates.insert(0, shape)
+        self.count(shape, 1)
+        self.by_length.move_to_end(shape.length)
+        if len(candidates) > MAX_PER_LENGTH:
+            self.count(candidates.pop(), -1)
+        while self.shapes > self.max_shapes or self.held_bytes > self.max_bytes:
+            length, oldest = next(iter(self.by_length.items()))
+            self.count(oldest.pop(), -1)
+            if not oldest:
+                del self.by_length[length]
+
+    def count(self, shape: Shape, times: int) -> None:
+        self.shapes += times
+        self.held_bytes += times * shape.held_bytes
+
+    def clear(self) -> None:
+        self.by_length.clear()
+        self.shapes = self.held_bytes = 0
 
 
 def make_shape(payload: bytes, found: PayloadPoints, series: Numbered[Series]) -> Shape | None:

@@ -35,7 +35,6 @@ class Window:
     until: datetime | None = None
 
     def condition(self, column: str) -> tuple[str, list[object]]:
-        """The SQL condition, and its values."""
         bounds = [(f"{column} >= ?", self.since), (f"{column} < ?", self.until)]
         given = [(text, value) for text, value in bounds if value is not None]
         return " AND ".join(["true", *(text for text, _ in given)]), [value for _, value in given]
@@ -53,7 +52,6 @@ class Who:
     metric: str | None = None
 
     def condition(self) -> tuple[str, list[object]]:
-        """The SQL condition on points, and its values."""
         text, values = self.equal(*IDENTITY, "topic")
         if self.metric is not None:
             return f"{text} AND name IN (?, ?)", [*values, *spellings(self.metric)]
@@ -164,15 +162,8 @@ def top(
 
     Metrics that a client reports twice, for itself and by topic, are counted once: by topic if ``by`` is.
 
-    Columns: the one in ``by``, ``value``, unit, points, instances, last_ts.
-
-    Args:
-        reader: The tables.
-        metric: The name of the metric.
-        window: The time range.
-        by: One of `DIMENSIONS`.
-        aggregate: One of `AGGREGATES`. The largest comes first; for ``min`` the smallest.
-        limit: Limit of rows.
+    Columns: the one in ``by``, ``value``, unit, points, instances, last_ts; ``by`` is one of `DIMENSIONS` and
+    ``aggregate`` one of `AGGREGATES`. The largest comes first; for ``min`` the smallest.
     """
     chosen, values = points_of(Who(metric=metric), window)
     once = f"NOT (name IN {listed(TWO_LEVELS)} AND topic IS {'' if by == 'topic' else 'NOT'} NULL)"

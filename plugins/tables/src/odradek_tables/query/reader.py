@@ -64,7 +64,6 @@ class Reader:
         self.connection.execute(f"CREATE VIEW {NEAR_PUSHES} AS FROM early_pushes WHERE {near}")
 
     def paths(self, table: Table, since: datetime | None = None, until: datetime | None = None) -> list[str]:
-        """The files of a table that may have rows of a time range."""
         found = self.dataset.open(table)
         return [] if found is None else paths_between(found, table.time, since, until)
 
@@ -76,6 +75,11 @@ class Reader:
         """
         answered: Any = self.connection.sql(query, params=list(values))
         return pa.table({}) if answered is None else answered.to_arrow_table()
+
+    def names(self, table: str, column: str) -> list[str]:
+        """The values of a column of texts in the time range, in order."""
+        rows = self.ask(f"SELECT DISTINCT {column} AS name FROM {table} WHERE {column} IS NOT NULL")
+        return sorted(rows["name"].to_pylist())
 
     def close(self) -> None:
         self.connection.close()
