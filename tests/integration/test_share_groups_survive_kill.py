@@ -46,7 +46,7 @@ def known(client: WireClient) -> list[Any]:
 
 def assigned(client: WireClient) -> int:
     """The member's epoch with its partitions, which a busy host computes after its answer."""
-    epoch = beat(client, 0).member_epoch
+    epoch: int = beat(client, 0).member_epoch
 
     def has_partitions() -> bool:
         nonlocal epoch

@@ -38,7 +38,7 @@ def committed(client: WireClient, epoch: int) -> Any:
 
 def assigned(client: WireClient) -> int:
     """The member's epoch with its tasks, which a busy host computes after its answer."""
-    epoch = client.send(join(), 1).member_epoch
+    epoch: int = client.send(join(), 1).member_epoch
 
     def has_tasks() -> bool:
         nonlocal epoch
