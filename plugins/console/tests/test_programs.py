@@ -395,7 +395,8 @@ def test_programs_of_one_name_say_so_and_have_pages_of_their_own(monkeypatch: py
         ("east", (urls[0],), 1),
     ]
     table, one = browser.get("/programs").text, browser.get(link("http", 9)).text
-    assert table.count(">east, name of 2<") == 2
+    assert all(f">east ({url})<" in table for url in (urls[0], urls[2]))
+    assert table.count("1 (shared)</td>") == 2
     assert f'<a href="{link("http", 8)}"><code>{urls[2]}</code></a>' in one
     assert "it answers 503" in browser.get(link("https", 9)).text
     assert "it answers 503" not in one

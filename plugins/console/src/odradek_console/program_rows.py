@@ -63,6 +63,11 @@ class ProgramRow(JsonRow):
         return f"{self.name} ({self.program})" if self.namesakes else self.name
 
     @property
+    def is_shared(self) -> bool:
+        """Whether its clients are counted with those of others of its name."""
+        return bool(self.gateways and self.namesakes)
+
+    @property
     def trouble(self) -> Trouble | None:
         """What is wrong with it."""
         if self.program and self.state not in (UP, NOT_ASKED):

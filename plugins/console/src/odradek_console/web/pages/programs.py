@@ -15,7 +15,7 @@ from starlette.routing import Route
 from odradek_console.engine.client_entry import State as ClientState
 from odradek_console.links import program_link
 from odradek_console.program_rows import DestinationRow, ProgramRow
-from odradek_console.text import duration
+from odradek_console.text import duration, readable
 from odradek_console.web.console import Console, console_of
 from odradek_console.web.render import page, picture, table_routes
 from odradek_console.web.table import Column, State, Table, measure
@@ -51,7 +51,7 @@ PROGRAMS: Final[Table[ProgramRow]] = Table(
         Column(
             "name",
             "Name",
-            text=lambda row: row.name + (f", name of {len(row.namesakes) + 1}" if row.namesakes else ""),
+            text=lambda row: row.who,
             link=lambda row: program_link(row.program) or f"/?gateway={quote(row.name)}",
         ),
         Column("kind", "Kind", groups=True),
@@ -59,7 +59,12 @@ PROGRAMS: Final[Table[ProgramRow]] = Table(
         Column("lost", "Lost destinations", groups=True),
         measure("waiting", "Waiting pushes", ""),
         measure("connections", "Connections", ""),
-        measure("clients", "Live clients", ""),
+        Column(
+            "clients",
+            "Live clients",
+            text=lambda row: f"{readable(row.clients, '')}{' (shared)' if row.is_shared else ''}",
+            number=True,
+        ),
         measure("memory", "Memory", "By", lambda row: row.memory_bytes),
         measure("uptime", "Up for", "s", lambda row: row.uptime_s),
         Column("version", "Version", groups=True),
