@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.telemetry_broker import TelemetryBroker
-from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
+from odradek.broker.dispatch.routes import API_VERSIONS_KEY, Routes
 from odradek.gateway.observation.apis import PASSING_LOOKED_AT, PRODUCE
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation, unnamed
 from odradek.gateway.observation.observer import CloseCause, PairObserver
@@ -60,7 +60,7 @@ class Stage:
             self.source,
             self.clock,
             self.clock.timer,
-            {key: route.response for key, route in load_handlers().items()},
+            {key: route.response for key, route in Routes().items()},
             self.telemetry.manager.goodbyes,
             origin="gateway-1",
             follows_fetches=follows_fetches,

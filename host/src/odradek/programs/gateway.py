@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from odradek.broker.answering import Answering
 from odradek.broker.authorization import Authorization
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.pair_incidents import PairIncidents
 from odradek.gateway.path_quotas import PathQuotas
@@ -138,7 +138,7 @@ class Gateway:
             if own.own_resources:
                 requests += OF_SUBSCRIPTIONS
             answering = Answering(ground.common, pushes.handling, self.rights())
-            self.dispatcher = Dispatcher(answering, load_handlers(*requests))
+            self.dispatcher = Dispatcher(answering, Routes(*requests))
             self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
             apis = {each.request.API_KEY: each for each in declared_apis()}
             responses = {key: each.response for key, each in apis.items()}

@@ -7,7 +7,7 @@ acknowledged.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from odradek.broker.broker import Broker, make_groups
 from odradek.broker.broker_settings import Endpoint
 from odradek.broker.connection_uses import ConnectionUses
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.broker.dispatch.routes import Route, Routes
 from odradek.broker.told_members import expulsion_teller
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.telemetry_settings import SubscriptionSource
@@ -77,7 +77,7 @@ class Host:
         *,
         recover_metadata: bool = False,
         failed: Callable[[str], None] = lambda _reason: None,
-        dispatcher: Callable[[Broker, dict[int, Route]], Dispatcher] = Dispatcher,
+        dispatcher: Callable[[Broker, Mapping[int, Route]], Dispatcher] = Dispatcher,
     ) -> None:
         self.config = config
         self.spine = spine = Spine(config, clock)
@@ -100,7 +100,7 @@ class Host:
         self.listeners = self.ground.listeners
         with self.ground.storage.closed_on_error():
             self.make_broker()
-            self.dispatcher = dispatcher(self.broker, load_handlers())
+            self.dispatcher = dispatcher(self.broker, Routes())
             self.make_listeners(principals)
 
     def make_broker(self) -> None:
