@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from odradek import __version__
+from odradek.bounds.first_use import YOUNG_OBJECTS
 from odradek.cli.errors import CommandFailed
 from odradek.cli.examples import add_examples
 from odradek.client.errors import ClientError
@@ -34,9 +35,6 @@ UNUSABLE = 2
 INTERRUPTED = 130
 RELOADING = ("gateway", "serve")
 """The subcommands that follow SIGHUP, from their start."""
-YOUNG_OBJECTS = 50_000
-"""Imports make objects that stay: to look for garbage among each 700 of them, as Python does, takes a tenth
-of a start. `serve` and `gateway` have thresholds of their own as soon as they run."""
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "acls": ("odradek.cli.acls:acls", "List, add and remove ACLs."),
@@ -170,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: The arguments without the program's name; None for those of the process.
     """
-    gc.set_threshold(YOUNG_OBJECTS)
+    gc.set_threshold(YOUNG_OBJECTS)  # `serve` and `gateway` have their own as soon as they run
     open_closed_streams()
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in RELOADING:
