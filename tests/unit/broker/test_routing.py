@@ -17,6 +17,7 @@ from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
 from odradek.broker.dispatch.routes import CloseConnection, Route, Routes, answers
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
+from odradek.wire.api_names import module_name
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -388,7 +389,7 @@ def test_a_route_serves_and_advertises_its_declared_versions(monkeypatch: pytest
 def test_the_handlers_are_those_of_the_served_apis() -> None:
     files = {path.stem for path in Path(str(handlers.__path__[0])).glob("[!_]*.py")}
 
-    assert files == {served.module_name(key) for key in served.SERVED}
+    assert files == {module_name(key) for key in served.SERVED}
     assert all(key == route.request.API_KEY for key, route in ROUTES.items())
 
 

@@ -50,6 +50,7 @@ from odradek.telemetry.goodbyes import places
 from odradek.telemetry.topology import Topology
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import offload_inline
+from odradek.wire.declared import DeclaredResponses
 
 GUARDED = GuardedAuthorizer | BuiltPrincipals
 
@@ -213,8 +214,7 @@ class Host:
         from odradek.programs.observation import observation_of
 
         settings = replace(config.gateway.own_telemetry.observation, observe=config.observation.observe)
-        responses = {key: route.response for key, route in self.dispatcher.routes.items()}
-        found = observation_of(settings, self.pushes, responses, name_of=self.name_of)
+        found = observation_of(settings, self.pushes, DeclaredResponses(), name_of=self.name_of)
         if found is None:
             return Channel, []
         return partial(ObservedChannel, observer=found.observation), [found.part]

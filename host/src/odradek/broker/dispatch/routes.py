@@ -43,9 +43,10 @@ from odradek.broker.answering import Answering
 from odradek.broker.dispatch.administration import SUBJECTS, audited
 from odradek.broker.dispatch.refusals import Refusal, refusal_of
 from odradek.broker.dispatch.response_elements import gathered
-from odradek.broker.dispatch.served import SERVED, module_name
+from odradek.broker.dispatch.served import SERVED
 from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
+from odradek.wire.api_names import module_name
 from odradek.wire.codec import SteppedRead, reader, stepped_reader, takes_steps, writer
 from odradek.wire.declared import response_of
 from odradek.wire.parts import Parts

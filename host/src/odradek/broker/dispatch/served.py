@@ -6,7 +6,6 @@ with the first request of its API: all handlers together take a third of the CPU
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -82,9 +81,3 @@ VERSIONS_BY_NAME: Final = {
 }
 SERVED: Final[Mapping[int, Versions]] = {NAMES.index(name): its for name, its in VERSIONS_BY_NAME.items()}
 """By API key."""
-INNER_CAPITAL: Final = re.compile("(?<!^)(?=[A-Z])")
-
-
-def module_name(api_key: int) -> str:
-    """The file of an API's handler in ``broker/handlers``, which is also that of its messages."""
-    return INNER_CAPITAL.sub("_", NAMES[api_key]).lower()
