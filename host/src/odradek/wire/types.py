@@ -142,32 +142,31 @@ class StructType(type):
         return cls.__dataclass_fields__
 
 
-METHODS = ("__init__", "__repr__", "__eq__")
-
-
 def complete(cls: StructType) -> None:
-    """Give a class the methods and the fields of a dataclass with keyword arguments."""
-    made: Any = dataclass(kw_only=True)(type(cls.__name__, (), cls.DECLARED))
-    for name in ("__dataclass_fields__", "__dataclass_params__", *METHODS):
+    """Give a class the fields of a dataclass, and its `__init__` with keyword arguments."""
+    made: Any = dataclass(kw_only=True, repr=False, eq=False)(type(cls.__name__, (), cls.DECLARED))
+    for name in ("__dataclass_fields__", "__dataclass_params__", "__init__"):
         setattr(cls, name, made.__dict__[name])
-
-
-def completing(name: str) -> Any:
-    """A method that makes the one of its class, and calls it."""
-
-    def method(self: Struct, *arguments: Any, **named: Any) -> Any:
-        complete(type(self))
-        return getattr(self, name)(*arguments, **named)
-
-    return method
 
 
 class Struct(metaclass=StructType):
     """Fields one after the other."""
 
-    __slots__ = ()
-    __init__, __repr__, __eq__ = map(completing, METHODS)
+    __slots__: tuple[str, ...] = ()
     __hash__ = None  # type: ignore[assignment]  # as of every dataclass that can change
+
+    def __init__(self, **values: Any) -> None:
+        complete(type(self))
+        self.__init__(**values)  # type: ignore[misc]  # the one of its class, which is there now
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, each) == getattr(other, each) for each in self.__slots__)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{each}={getattr(self, each)!r}" for each in self.__slots__)
+        return f"{type(self).__qualname__}({values})"
 
 
 class Message(Struct):
