@@ -152,7 +152,7 @@ def complete(cls: StructType) -> None:
 class Struct(metaclass=StructType):
     """Fields one after the other."""
 
-    __slots__: tuple[str, ...] = ()
+    __slots__: ClassVar[tuple[str, ...]] = ()
     __hash__ = None  # type: ignore[assignment]  # as of every dataclass that can change
 
     def __init__(self, **values: Any) -> None:
