@@ -12,7 +12,7 @@ import pytest
 from odradek.wire.codec import decode, encode
 from odradek.wire.layout import ArrayOf, StructOf, hints_of, layout, marks_of
 from odradek.wire.messages.metadata import MetadataResponseTopic
-from odradek.wire.types import LAST_VERSION, NEVER, Int32, Message, String, Struct, Tag, Versions
+from odradek.wire.types import LAST_VERSION, NEVER, Int32, String, Struct, Tag, Versions
 from random_messages import declared_messages, declared_versions
 from support.offenders import offenders
 
@@ -201,11 +201,15 @@ def test_a_structure_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(struct)) == struct
 
 
-def test_no_structure_inherits_fields() -> None:
-    """`complete` sees the fields of one class."""
-    found = {
-        each for message, version in declared_versions() for each in structures(layout(message, version))
-    }
+def test_a_structure_may_have_the_fields_of_another() -> None:
+    MetadataResponseTopic()
 
-    assert {each.__base__ for each in found} == {Struct, Message}
-    assert all(len(each.__bases__) == 1 for each in found)
+    class Wide(MetadataResponseTopic):
+        width: Int32 = 7
+
+    wide = Wide(name="orders")
+
+    assert (wide.name, wide.width, wide.partitions) == ("orders", 7, [])
+    assert wide == Wide(name="orders", width=7) != Wide(name="orders", width=8)
+    names = [each.name for each in dataclasses.fields(MetadataResponseTopic)]
+    assert [each.name for each in dataclasses.fields(Wide)] == [*names, "width"]

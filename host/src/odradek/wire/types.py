@@ -128,11 +128,16 @@ class StructType(type):
         """Make the class. The defaults, which have the names of the slots, are kept for `complete`."""
         if "__slots__" in namespace:
             return super().__new__(cls, name, bases, namespace, **api)
-        names = namespace.setdefault("__annotations__", {})
-        declared = {each: namespace.pop(each) for each in names if each in namespace}
-        declared |= {each: namespace.get(each) for each in ("__module__", "__doc__", "__annotations__")}
-        slots = {"__slots__": tuple(names), "DECLARED": declared}
-        return super().__new__(cls, name, bases, namespace | slots, **api)
+        inherited: dict[str, Any] = getattr(bases[0], "DECLARED", {"__annotations__": {}})
+        older, own = inherited["__annotations__"], namespace.setdefault("__annotations__", {})
+        declared = inherited | {each: namespace.pop(each) for each in own if each in namespace}
+        declared |= {each: namespace.get(each) for each in ("__module__", "__doc__")}
+        declared["__annotations__"] = older | own
+        slots = {"__slots__": tuple(own.keys() - older.keys()), "DECLARED": declared}
+        made = super().__new__(cls, name, bases, namespace | slots, **api)
+        if older:
+            complete(made)  # it would find the methods of the other first
+        return made
 
     def __getattr__(cls, name: str) -> Any:
         """Find the fields, which `dataclasses` asks for."""
@@ -152,7 +157,7 @@ def complete(cls: StructType) -> None:
 class Struct(metaclass=StructType):
     """Fields one after the other."""
 
-    __slots__: ClassVar[tuple[str, ...]] = ()
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]  # as of every dataclass that can change
 
     def __init__(self, **values: Any) -> None:
@@ -162,11 +167,12 @@ class Struct(metaclass=StructType):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(getattr(self, each) == getattr(other, each) for each in self.__slots__)
+        names = type(self).DECLARED["__annotations__"]
+        return all(getattr(self, each) == getattr(other, each) for each in names)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{each}={getattr(self, each)!r}" for each in self.__slots__)
-        return f"{type(self).__qualname__}({values})"
+        names = type(self).DECLARED["__annotations__"]
+        return f"{type(self).__qualname__}({', '.join(f'{each}={getattr(self, each)!r}' for each in names)})"
 
 
 class Message(Struct):
