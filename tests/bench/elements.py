@@ -29,7 +29,7 @@ from typing import Any, Final
 from bench.element_rows import Request, fill, large_requests
 from bench.harness import head
 from bench.loop_turns import LoopTurns
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.process.garbage import freeze_garbage
 from odradek.security.acl import Acl
 from odradek.security.standard_authorizer import StandardAuthorizer
@@ -63,7 +63,7 @@ class Bench:
     def __init__(self, address: tuple[str, int], turns: LoopTurns) -> None:
         self.address = address
         self.turns = turns
-        self.routes = load_handlers()
+        self.routes = Routes()
 
     def row(self, title: str, request: Request) -> Row:
         """The cheapest of several rounds: other programs and the first use of a codec only add time."""

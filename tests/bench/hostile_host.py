@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.dispatch.response_elements import collecting
-from odradek.broker.dispatch.routes import ROUTES
+from odradek.broker.dispatch.served import SERVED
 from odradek.process.garbage import tend_garbage
 from odradek.process.limits import keep_buffers, switch_threads_often
 from odradek.programs.config import load_config
 from odradek.programs.host import Host
 from odradek.waiting.step_runner import StepRunner
+from odradek.wire.api_names import api_name
 
 TICK_S = 0.001
 NS_PER_MS = 1e6
@@ -87,7 +88,7 @@ class Holds:
 
         def timed_answer(frame: Any, offset: int, connection: Any) -> Any:
             api_key = int.from_bytes(frame[offset : offset + 2])
-            name = ROUTES[api_key].request.__name__ if api_key in ROUTES else "unknown API"
+            name = f"{api_name(api_key)}Request" if api_key in SERVED else "unknown API"
             return self.timed(name, answer)(frame, offset, connection)
 
         def timed_advance(runner: StepRunner, task: Any, end_ns: int) -> Any:

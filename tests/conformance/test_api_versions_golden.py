@@ -14,7 +14,7 @@ from contrib.capture.kafka_node import CLUSTER_ID
 
 from conformance.test_client_metrics_configs_golden import decoded
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.wire.api_names import api_name
 from odradek_console.upgrades import kafka_versions
@@ -42,7 +42,7 @@ def dispatcher_for(path: Path) -> Dispatcher:
     broker.cluster_id = CLUSTER_ID
     if path.stem != WITHOUT_RECEIVER:
         broker.telemetry.plugin.add_receiver("any", Receiver())
-    return Dispatcher(broker, load_handlers())
+    return Dispatcher(broker, Routes())
 
 
 def ranges(message: Any, served: set[int]) -> dict[int, tuple[int, int]]:
@@ -90,7 +90,7 @@ def pairs(path: Path) -> Iterator[tuple[Exchange, Any, Any]]:
 
 @pytest.mark.parametrize("path", golden_files("api_versions_v*", versions=[NEWEST]), ids=golden_id)
 def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
-    served = set(load_handlers())
+    served = set(Routes())
 
     for exchange, ours, theirs in pairs(path):
         if isinstance(theirs, bytes):
@@ -110,7 +110,7 @@ def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
 
 @pytest.mark.parametrize("path", golden_files("api_versions_v*", versions=[OLDER]), ids=golden_id)
 def test_clients_of_the_older_kafka_are_offered_at_least_as_much(path: Path) -> None:
-    served = set(load_handlers())
+    served = set(Routes())
 
     for exchange, ours, theirs in pairs(path):
         if isinstance(theirs, bytes):
@@ -125,7 +125,7 @@ def test_without_a_receiver_only_the_telemetry_apis_are_hidden() -> None:
 
     _, ours, _ = next(pairs(path))
 
-    assert load_handlers().keys() - {api.api_key for api in ours.api_keys} == TELEMETRY
+    assert Routes().keys() - {api.api_key for api in ours.api_keys} == TELEMETRY
 
 
 def test_the_console_knows_the_lowest_versions_that_kafka_serves() -> None:

@@ -16,7 +16,7 @@ import pytest
 from conformance.test_authorization_golden import clients, ids_of, sender
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import QuotaFilter
-from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.broker.dispatch.routes import Route, Routes
 from odradek.broker.features import SHARE_VERSION
 from odradek.plugin.authorizer import Action
 from odradek.wire.error_code import ErrorCode
@@ -63,7 +63,7 @@ LEDGER = Path(__file__).with_name("authorization.toml")
 ROWS: dict[int, dict[str, Any]] = {
     row["key"]: row for row in tomllib.loads(LEDGER.read_text(encoding="utf-8"))["row"]
 }
-ROUTES = load_handlers()
+ROUTES = Routes()
 FEW = 4
 """Elements in the arrays of the requests."""
 UNSEEN_IDS = {ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED}

@@ -20,7 +20,7 @@ from conformance.test_client_metrics_configs_golden import decoded
 from odradek.broker.broker import Broker
 from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import CloseConnection, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, Routes
 from odradek.broker.dynamic_config import RATE_KEYS
 from odradek.broker.kafka_keys import NEVER_SHOWN, kafka_keys
 from odradek.programs.config import HostConfig
@@ -205,7 +205,7 @@ class Replay:
         broker.topics.random_uuid = self.topic_ids.popleft
         broker.fetch_sessions.random_id = self.session_ids.popleft
         self.broker = broker
-        self.dispatcher = Dispatcher(broker, load_handlers())
+        self.dispatcher = Dispatcher(broker, Routes())
 
     def rows(self) -> list[tuple[str, Any, Any]]:
         """The label, Kafka's answer and ours; None for no answer."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.wire.codec import decode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -72,7 +72,7 @@ def verdicts(message: Any) -> list[tuple[int, str | None]]:
 
 def replay(path: Path) -> list[tuple[Exchange, Any, Any]]:
     """Each exchange with Kafka's answer and ours; None for no answer."""
-    dispatcher = Dispatcher(make_broker(), load_handlers())
+    dispatcher = Dispatcher(make_broker(), Routes())
     connection = make_connection()
     rows = []
     for exchange in exchanges(path):

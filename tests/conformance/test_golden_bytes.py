@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import flexible_request_header, flexible_response_header, read_response_header
 from support.golden import GOLDEN, NEWEST, VERSIONS, exchanges, golden_files
 from support.headers import peek_api, read_request_header
 from support.offenders import offenders
 
-ROUTES = load_handlers()
+ROUTES = Routes()
 
 
 READABLE = [path for path in golden_files("*") if path.stem != "describe_configs_v4_null_name"]

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import odradek.wire.messages
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from support.coverage_page import ROOT, Row, load_ledger, sections
 from support.offenders import offenders
 
 ROWS, ABSENCES = load_ledger()
-ROUTES = load_handlers()
+ROUTES = Routes()
 LAST_KEY = 94
 """UnregisterController: the highest API key of Kafka 4.4."""
 

@@ -18,7 +18,7 @@ import pytest
 
 from odradek.bounds.sampled_log import SampledLog
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.net.channel import Channel
 from odradek.net.held_bytes import Memory
 from odradek.net.request_reader import READ_AHEAD_BYTES
@@ -97,7 +97,7 @@ class LimitedConnection:
         self.quota_client.limit(producer_byte_rate=100)
         self.broker = self.quota_client.client.broker
         self.clock = self.quota_client.clock
-        self.listener = OneChannelListener(Dispatcher(self.broker, load_handlers()), self.clock)
+        self.listener = OneChannelListener(Dispatcher(self.broker, Routes()), self.clock)
         self.transport = RecordingTransport()
         self.channel = Channel(self.listener)
         self.channel.connection_made(self.transport)

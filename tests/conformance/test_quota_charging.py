@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routes import CloseConnection, Route, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, Route, Routes
 from odradek.broker.dispatch.throttling import charge_nothing
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_config import QuotaConfig
@@ -25,7 +25,7 @@ from support.tenant_quotas import TenantQuotas
 
 MS = 1_000_000
 
-ROUTES = {route.request.__name__.removesuffix("Request"): route for route in load_handlers().values()}
+ROUTES = {route.request.__name__.removesuffix("Request"): route for route in Routes().values()}
 CHARGED = [pytest.param(route, id=name) for name, route in sorted(ROUTES.items())
            if route.charge is not charge_nothing]  # fmt: skip
 

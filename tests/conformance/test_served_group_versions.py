@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest
 from odradek.wire.messages.describe_groups import DescribeGroupsRequest
@@ -34,7 +34,7 @@ from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestA
 from support.group_client import DELAY_MS, GroupClient
 
 TOPIC = "greetings"
-ROUTES = load_handlers()
+ROUTES = Routes()
 
 
 def served(request: type[Any]) -> range:

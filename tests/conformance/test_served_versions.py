@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -33,7 +33,7 @@ from support.data_requests import fetch_request, produce_request
 
 TOPIC = "greetings"
 EARLIEST, LATEST = -2, -1
-ROUTES = load_handlers()
+ROUTES = Routes()
 
 
 def served(request: type[Any]) -> range:

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.test_client_metrics_configs_golden import decoded
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.wire.error_code import ErrorCode
@@ -60,7 +60,7 @@ def replay(path: Path) -> list[tuple[str, Any, Any]]:
     broker = make_broker(telemetry=CONFIG)
     if path.stem != WITHOUT_RECEIVER:
         broker.telemetry.plugin.add_receiver("any", Receiver())
-    dispatcher = Dispatcher(broker, load_handlers())
+    dispatcher = Dispatcher(broker, Routes())
     rows = exchanges(path)
     ids = drawn_ids(dispatcher, rows)
     broker.telemetry.random_uuid = lambda: next(ids)

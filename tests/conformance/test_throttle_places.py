@@ -11,7 +11,7 @@ from typing import Any
 import kio.schema
 
 from odradek.gateway.throttling.throttle_place import CORRELATION_ID_BYTES, walk_to_throttle
-from odradek.wire.declared import declared_apis
+from odradek.wire.declared import DeclaredResponses
 from odradek.wire.openings import OTHER_RESPONSES
 from odradek.wire.walking import Walking
 
@@ -55,7 +55,7 @@ def found_place(response: type[Any], version: int) -> int | None:
 
 
 def test_the_places_are_those_of_the_schemas() -> None:
-    known = {**OTHER_RESPONSES, **{api.request.API_KEY: api.response for api in declared_apis()}}
+    known = {**OTHER_RESPONSES, **DeclaredResponses()}
     wrong = []
     compared = set()
     for response in responses():

@@ -17,7 +17,7 @@ from odradek.broker.broker import Broker, make_groups
 from odradek.broker.broker_settings import BrokerSettings, Endpoint
 from odradek.broker.common import Common, Stores
 from odradek.broker.dispatch.dispatcher import Dispatcher, Frame
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.broker.telemetry_spool import TelemetrySpool
@@ -235,7 +235,7 @@ class BrokerClient:
     dispatcher: Dispatcher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dispatcher = Dispatcher(self.broker, load_handlers())
+        self.dispatcher = Dispatcher(self.broker, Routes())
 
     def send(self, request: Any, version: int | None = None) -> Any:
         """The response to a request; in the newest version if none is given.

@@ -12,7 +12,7 @@ from typing import Any
 from odradek.bounds.sampled_log import SampledLog
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.net.channel import Channel
 from odradek.net.turns import Turns, TurnSettings
 from odradek.plugin.context import ConnectionContext
@@ -41,7 +41,7 @@ class BrokerListener:
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
 
     def __post_init__(self) -> None:
-        self.dispatcher = Dispatcher(self.broker, load_handlers())
+        self.dispatcher = Dispatcher(self.broker, Routes())
         self.memory = memory_of(self.clock)
         self.turns = Turns(self.clock, TurnSettings(), self.call_soon)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import odradek
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.delivery.cluster_writer import ClusterWriter
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.gateway.cluster_subscriptions import ClusterSubscriptions
@@ -89,7 +89,7 @@ def connection_metrics() -> Iterator[MetricRow]:
 def gateway_telemetry_metrics() -> Iterator[MetricRow]:
     """The metric rows of a gateway's telemetry, after a poll and a request before authentication."""
     broker, clock = make_broker(), MockClock()
-    answers = TelemetryAnswers(Dispatcher(broker, load_handlers()), broker.telemetry)
+    answers = TelemetryAnswers(Dispatcher(broker, Routes()), broker.telemetry)
     answers.answer(b"\0\x47", PairIdentity("10.0.0.1", 1, "CLIENTS", awaiting_sasl=True), lambda _: None)
     known = ClusterSubscriptions(SubscriptionSource.BOTH, broker.telemetry.subscriptions, clock)
     known.listed({}, {})

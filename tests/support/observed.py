@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.telemetry_broker import TelemetryBroker
-from odradek.broker.dispatch.routes import API_VERSIONS_KEY, load_handlers
+from odradek.broker.dispatch.routes import API_VERSIONS_KEY
 from odradek.gateway.observation.apis import PASSING_LOOKED_AT, PRODUCE
 from odradek.gateway.observation.observation import SOURCE_NAME, Observation, unnamed
 from odradek.gateway.observation.observer import CloseCause, PairObserver
@@ -28,6 +28,7 @@ from odradek.telemetry.topology import Topology
 from odradek.testing.data_points import DataPoint, data_points
 from odradek.waiting.deferred import Deferred
 from odradek.wire.codec import encode
+from odradek.wire.declared import DeclaredResponses
 from odradek.wire.header import RequestHeader, request_header
 
 INTERVAL_MS = 10_000
@@ -60,7 +61,7 @@ class Stage:
             self.source,
             self.clock,
             self.clock.timer,
-            {key: route.response for key, route in load_handlers().items()},
+            DeclaredResponses(),
             self.telemetry.manager.goodbyes,
             origin="gateway-1",
             follows_fetches=follows_fetches,

@@ -22,7 +22,8 @@ async def main() -> None:
     made = Gateway(config, [("127.0.0.1", 9)], None, False, print)
     try:
         await made.start()
-        print(json.dumps([sorted(sys.modules), sorted(made.dispatcher.routes), len(made.addresses)]))
+        routes = dict(made.dispatcher.routes)  # with their handlers
+        print(json.dumps([sorted(sys.modules), sorted(routes), len(made.addresses)]))
     finally:
         await made.stop()
 

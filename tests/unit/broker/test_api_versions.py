@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.wire.error_code import ErrorCode
@@ -15,7 +15,7 @@ from support.broker import BrokerClient
 VERSIONS = range(ApiVersionsRequest.VERSIONS.first, ApiVersionsRequest.VERSIONS.last + 1)
 WITH_NAMES, WITHOUT_NAMES = VERSIONS[3:], VERSIONS[:3]
 TELEMETRY = {71, 72}
-ROUTES = load_handlers()
+ROUTES = Routes()
 Ranges = Mapping[int, tuple[int, int]]
 
 

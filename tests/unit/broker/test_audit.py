@@ -11,7 +11,7 @@ import pytest
 
 from odradek.broker.audit import Act, Audit, AuditSettings
 from odradek.broker.dispatch.administration import SUBJECTS
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.broker.refusal_lines import INTERVAL_MS, MOST_CLIENTS
 from odradek.broker.results import Results
 from odradek.plugin.authorizer import AclOperation, Action, Decision, ResourceType
@@ -363,7 +363,7 @@ def test_acls_are_described(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_every_administrative_api_is_served() -> None:
-    routes = load_handlers()
+    routes = Routes()
 
     assert {request.API_KEY for request in SUBJECTS} <= routes.keys()
 

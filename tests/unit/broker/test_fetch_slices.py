@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.broker.fetch.fetch_read import INLINE_BYTES
 from odradek.waiting.deferred import Deferred
 from odradek.wire.messages.fetch import FetchRequest
@@ -39,7 +39,7 @@ def request(client: BrokerClient, **fields: Any) -> FetchRequest:
 
 
 def answer_to(client: BrokerClient, asked: FetchRequest, version: int) -> object:
-    dispatcher = Dispatcher(client.broker, load_handlers())
+    dispatcher = Dispatcher(client.broker, Routes())
     return dispatcher.answer(framed(asked, version), 4, make_connection())
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from odradek.bounds.large_list import MANY_ELEMENTS
-from odradek.broker.dispatch.routes import CloseConnection, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, Routes
 from odradek.waiting.deferred import Deferred
 from odradek.waiting.step_runner import CHECK_MS
 from odradek.wire.errors import WireError
@@ -20,7 +20,7 @@ from support.broker import BrokerClient
 from support.left_behind import collected
 
 ROUNDS = 3
-APIS = load_handlers()
+APIS = Routes()
 
 
 def random_frames(api_key: int, client: BrokerClient) -> Iterator[bytes]:

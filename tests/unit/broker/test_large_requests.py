@@ -14,7 +14,7 @@ import pytest
 
 from odradek.broker.broker_settings import BrokerSettings
 from odradek.broker.config_entry import ConfigEntry
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import SHARE_VERSION
 from odradek.broker.handlers import describe_configs, fetch
@@ -111,7 +111,7 @@ def every_array() -> list[tuple[type[Any], int, str]]:
     """Request, newest version and path of each array that is worked on in steps."""
     return [
         (route.request, route.versions.last, path)
-        for _, route in sorted(load_handlers().items())
+        for _, route in sorted(Routes().items())
         for path, _ in arrays(layout(route.request, route.versions.last))
         if f"{route.request.__name__.removesuffix('Request')} {path}" not in NOT_IN_STEPS
         and route.request.__name__.removesuffix("Request") not in AS_A_WHOLE

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routes import CloseConnection, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, Routes
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.plugin.context import RequestContext
 from odradek.waiting.deferred import Deferred
@@ -31,7 +31,7 @@ Work = Generator[None, None, InitProducerIdResponse]
 def client_with(handler: Any, *, droppable: bool = False) -> tuple[BrokerClient, TickingClock]:
     clock = TickingClock()
     client = BrokerClient(make_broker(clock=clock))
-    routes = dict(load_handlers())
+    routes = dict(Routes())
 
     def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
         return broker.steps.answer(handler(request, context, broker), droppable=droppable)
@@ -132,7 +132,7 @@ def test_only_droppable_work_ends_with_its_connection(droppable: bool, steps: in
 
 STEPPED = [
     (key, version)
-    for key, route in sorted(load_handlers().items())
+    for key, route in sorted(Routes().items())
     for version in range(route.versions.first, route.versions.last + 1)
 ]
 

@@ -6,14 +6,18 @@ import dataclasses
 import random
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from odradek.broker import handlers
+from odradek.broker.dispatch import served
 from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
-from odradek.broker.dispatch.routes import CloseConnection, Route, answers, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, Route, Routes, answers
 from odradek.waiting.deferred import Deferred
 from odradek.wire.api_error import ApiError
+from odradek.wire.api_names import module_name
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -32,12 +36,12 @@ from odradek.wire.messages.list_offsets import ListOffsetsRequest
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.produce import ProduceRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
-from odradek.wire.types import between, only
+from odradek.wire.types import between
 from random_messages import MessageMaker
 from support.broker import make_broker, make_connection
 from support.offenders import offenders
 
-ROUTES = load_handlers()
+ROUTES = Routes()
 CORRELATION_ID = 77
 SERVED = [
     (key, version)
@@ -230,7 +234,8 @@ def test_a_deferred_request_without_an_answer_has_no_frame() -> None:
 def test_a_deferred_answer_without_a_refusal_closes_only_its_connection(error: Exception) -> None:
     deferred, key = Deferred[Any](), InitProducerIdRequest.API_KEY
     dispatcher = dispatcher_with(key, lambda *_: deferred)
-    dispatcher.routes[key] = dataclasses.replace(dispatcher.routes[key], refusal=raising(error))
+    route = dataclasses.replace(dispatcher.routes[key], refusal=raising(error))
+    dispatcher.routes = {**dispatcher.routes, key: route}
     answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
     frames: list[bytes] = []
     assert isinstance(answer, Deferred)
@@ -370,12 +375,22 @@ def test_a_route_serves_and_advertises_its_declared_versions(monkeypatch: pytest
     routes: dict[int, Route] = {}
     monkeypatch.setattr("odradek.broker.dispatch.routes.ROUTES", routes)
 
-    @answers(InitProducerIdRequest, versions=only(3), advertised=between(0, 5))
+    @answers(ProduceRequest, refusal=lambda *_: None)
+    def produce(*_: object) -> None: ...
+
+    @answers(InitProducerIdRequest)
     def init_producer_id(*_: object) -> None: ...
 
-    route = routes[InitProducerIdRequest.API_KEY]
-    assert (route.versions, route.advertised) == (only(3), between(0, 5))
-    assert route.handler is init_producer_id
+    found = [(routes[key].versions, routes[key].advertised) for key in (0, InitProducerIdRequest.API_KEY)]
+    assert found == [(between(3, 13), between(0, 13)), (between(0, 5), between(0, 5))]
+    assert routes[InitProducerIdRequest.API_KEY].handler is init_producer_id
+
+
+def test_the_handlers_are_those_of_the_served_apis() -> None:
+    files = {path.stem for path in Path(str(handlers.__path__[0])).glob("[!_]*.py")}
+
+    assert files == {module_name(key) for key in served.SERVED}
+    assert all(key == route.request.API_KEY for key, route in ROUTES.items())
 
 
 def test_every_handler_is_named_after_its_file() -> None:

@@ -78,7 +78,8 @@ def entry_point(name: str, value: str) -> EntryPoint:
 
 def offer(monkeypatch: pytest.MonkeyPatch, *offered: EntryPoint) -> None:
     """Let plugins offer subcommands."""
-    monkeypatch.setattr(command_line, "entry_points", lambda group: EntryPoints(offered).select(group=group))
+    found = EntryPoints(offered)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found.select(group=group))
 
 
 def test_a_plugin_can_offer_a_subcommand(

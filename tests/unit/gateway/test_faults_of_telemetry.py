@@ -9,7 +9,7 @@ import pytest
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.telemetry_answers import TelemetryAnswers
 from odradek.metrics.cluster_name import ClusterName
@@ -74,7 +74,7 @@ class Gateway:
         self.broker: Broker = make_broker(clock=self.clock)
         self.broker.telemetry.update_subscription("all", {"metrics": "*", "interval.ms": "100"})
         self.broker.telemetry.enrichers.register("gateway", GatewayLabels("edge", ClusterName()))
-        self.answers = TelemetryAnswers(Dispatcher(self.broker, load_handlers()), self.broker.telemetry)
+        self.answers = TelemetryAnswers(Dispatcher(self.broker, Routes()), self.broker.telemetry)
 
     def pair(self) -> Through:
         return Through(answers=self.answers)

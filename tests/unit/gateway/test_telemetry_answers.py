@@ -9,7 +9,7 @@ import pytest
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.client.connection import answer_type
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.pair_identity import PairIdentity
@@ -67,7 +67,7 @@ class Gateway:
         self.broker.telemetry.plugin.add_receiver("test", self.receiver)
         for name, properties in subscriptions.items():
             self.broker.telemetry.update_subscription(name, properties)
-        self.answers = TelemetryAnswers(Dispatcher(self.broker, load_handlers()), self.broker.telemetry)
+        self.answers = TelemetryAnswers(Dispatcher(self.broker, Routes()), self.broker.telemetry)
         self.peer = PairIdentity("10.1.2.3", 40_000, "CLIENTS", 7, software_name="librdkafka")
 
     def ask(self, request: Any, peer: PairIdentity | None = None) -> list[bytes]:

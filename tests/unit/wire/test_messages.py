@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 
 from odradek.wire.codec import decode, encode
 from odradek.wire.layout import ArrayOf, StructOf, hints_of, layout, marks_of
-from odradek.wire.types import LAST_VERSION, NEVER, Tag, Versions
+from odradek.wire.messages.metadata import MetadataResponseTopic
+from odradek.wire.types import LAST_VERSION, NEVER, Int32, String, Struct, Tag, Versions
 from random_messages import declared_messages, declared_versions
 from support.offenders import offenders
 
@@ -154,3 +157,59 @@ def every_field_has_a_version(message: type[Any]) -> None:
 
 def test_no_field_waits_for_a_version_that_its_message_does_not_have() -> None:
     assert offenders(every_field_has_a_version, declared_messages()) == {}
+
+
+def declared() -> Any:
+    """A structure that nothing has used yet."""
+
+    class Row(Struct):
+        """A row."""
+
+        name: String = ""
+        places: list[Int32] = dataclasses.field(default_factory=list)
+
+    return Row
+
+
+def test_a_structure_is_a_dataclass_whichever_use_is_the_first() -> None:
+    by_call, by_fields = declared(), declared()
+
+    assert by_call(name="a", places=[1]) == by_call(name="a", places=[1]) != by_call(name="b")
+    assert repr(by_call(name="a")).endswith(".Row(name='a', places=[])")
+    assert by_call().places is not by_call().places
+    assert [each.name for each in dataclasses.fields(by_fields)] == ["name", "places"]
+    assert dataclasses.replace(by_fields(name="a"), places=[2]).places == [2]
+
+
+def test_a_structure_takes_only_its_fields_by_name() -> None:
+    row = declared()()
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+        type(row)(other=1)
+    with pytest.raises(TypeError, match="1 positional argument"):
+        type(row)("a")
+    with pytest.raises(AttributeError):
+        row.other = 1
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(row)
+    assert not dataclasses.is_dataclass(Struct)
+
+
+def test_a_structure_can_be_pickled() -> None:
+    struct = MetadataResponseTopic(name="orders")
+
+    assert pickle.loads(pickle.dumps(struct)) == struct
+
+
+def test_a_structure_may_have_the_fields_of_another() -> None:
+    MetadataResponseTopic()
+
+    class Wide(MetadataResponseTopic):
+        width: Int32 = 7
+
+    wide = Wide(name="orders")
+
+    assert (wide.name, wide.width, wide.partitions) == ("orders", 7, [])
+    assert wide == Wide(name="orders", width=7) != Wide(name="orders", width=8)
+    names = [each.name for each in dataclasses.fields(MetadataResponseTopic)]
+    assert [each.name for each in dataclasses.fields(Wide)] == [*names, "width"]

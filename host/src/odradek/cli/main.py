@@ -12,13 +12,13 @@ import gc
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 from odradek import __version__
+from odradek.bounds.first_use import YOUNG_OBJECTS
 from odradek.cli.errors import CommandFailed
 from odradek.cli.examples import add_examples
 from odradek.client.errors import ClientError
@@ -27,14 +27,14 @@ from odradek.plugin.plugin_stats import described
 from odradek.process.hangup import hold_hangup
 from odradek.process.standard_streams import open_closed_streams, silence, unwritable
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 FAILED = 1
 UNUSABLE = 2
 INTERRUPTED = 130
 RELOADING = ("gateway", "serve")
 """The subcommands that follow SIGHUP, from their start."""
-YOUNG_OBJECTS = 50_000
-"""Imports make objects that stay: to look for garbage among each 700 of them, as Python does, takes a tenth
-of a start. `serve` and `gateway` have thresholds of their own as soon as they run."""
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "acls": ("odradek.cli.acls:acls", "List, add and remove ACLs."),
@@ -120,6 +120,8 @@ def summaries() -> list[tuple[str, str]]:
 
 def installed_commands() -> dict[str, EntryPoint]:
     """The subcommands of installed plugins, not imported. A plugin cannot replace one of the host's."""
+    from importlib.metadata import entry_points  # a tenth of the CPU of a command that talks to a broker
+
     return {found.name: found for found in entry_points(group=COMMAND_GROUP) if found.name not in SUBCOMMANDS}
 
 
@@ -166,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: The arguments without the program's name; None for those of the process.
     """
-    gc.set_threshold(YOUNG_OBJECTS)
+    gc.set_threshold(YOUNG_OBJECTS)  # `serve` and `gateway` have their own as soon as they run
     open_closed_streams()
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in RELOADING:

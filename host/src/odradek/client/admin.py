@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from odradek.client import (
     acls,
@@ -42,7 +42,6 @@ from odradek.client.resources import (
     Offset,
 )
 from odradek.client.retries import Retries, values
-from odradek.client.sasl import SaslLogin
 from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE, TopicDescription
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.security.acl import Acl, AclFilter
@@ -53,6 +52,9 @@ from odradek.wire.messages.alter_user_scram_credentials import (
 )
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.wire.messages.metadata import MetadataResponse
+
+if TYPE_CHECKING:
+    from odradek.client.sasl import SaslLogin
 
 
 class AdminClient:

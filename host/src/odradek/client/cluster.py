@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Collection
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from odradek.client.address import Address, addresses
 from odradek.client.connection import DEFAULT_TIMEOUT_S, SOFTWARE_NAME, Connection
 from odradek.client.errors import ClientError, ConnectFailed, check
-from odradek.client.sasl import SaslLogin
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+if TYPE_CHECKING:
+    from odradek.client.sasl import SaslLogin
 
 NO_NODE = -1
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from odradek.client.admin import AdminClient
-from odradek.client.sasl import SaslLogin
-from odradek.client.sasl_config import sasl_login
-from odradek.client.tls import ClientTls
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.security.tls_settings import TlsSettings
-from odradek.settings.properties import properties
-from odradek.settings.reading import read_settings
+
+if TYPE_CHECKING:
+    from odradek.client.sasl import SaslLogin
+    from odradek.client.tls_config import ClientTls
 
 DEFAULT_CLIENT_ID = "odradek"
 DEFAULT_TIMEOUT_MS = 30_000
 """The timeout of Kafka's own tools."""
 SASL_PLAINTEXT, SSL, SASL_SSL = "SASL_PLAINTEXT", "SSL", "SASL_SSL"
 PROTOCOLS = ("PLAINTEXT", SASL_PLAINTEXT, SSL, SASL_SSL)
-IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +66,11 @@ def load_command_config(path: Path | None) -> CommandConfig:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--command-config {path}", f"cannot be read: {error}") from error
+    # settings and security are a third of the CPU of a command, and most commands have no file
+    from odradek.client.sasl_config import sasl_login
+    from odradek.client.tls_config import client_tls
+    from odradek.settings.properties import properties
+
     config = PluginConfig(str(path), properties(text))
     protocol = config.choice("security.protocol", "PLAINTEXT", PROTOCOLS)
     return CommandConfig(
@@ -77,15 +80,3 @@ def load_command_config(path: Path | None) -> CommandConfig:
         tls=client_tls(config) if protocol in (SSL, SASL_SSL) else None,
         table=config,
     )
-
-
-def client_tls(config: PluginConfig) -> ClientTls:
-    """Read the keys of TLS.
-
-    Raises:
-        ConfigError: A value is wrong, or two values contradict each other.
-    """
-    algorithm = config.text(IDENTIFICATION, "https")
-    if algorithm not in ("https", ""):
-        raise config.error(IDENTIFICATION, f"expected https, or nothing for no check, found {algorithm!r}")
-    return ClientTls(settings=read_settings(TlsSettings, config), check_host=algorithm == "https")

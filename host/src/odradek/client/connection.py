@@ -10,13 +10,12 @@ import importlib
 import ssl
 from random import uniform
 from time import monotonic
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import odradek
 from odradek.client.address import Address
 from odradek.client.channel import Channel
 from odradek.client.errors import ClientError, ConnectFailed, Disconnected, UnsupportedVersion, check
-from odradek.client.sasl import SaslLogin, log_in
 from odradek.wire.api_names import api_name
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -30,6 +29,9 @@ from odradek.wire.header import (
 )
 from odradek.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.wire.types import Versions, between
+
+if TYPE_CHECKING:
+    from odradek.client.sasl import SaslLogin
 
 SOFTWARE_NAME = "odradek"
 LOGIN_HINT = "if its listener requires a login, set security.protocol, sasl.mechanism and sasl.jaas.config"
@@ -102,6 +104,8 @@ class Connection:
         """
         self.renew_s = None
         if self.login is not None:
+            from odradek.client.sasl import log_in  # connections without a login need nothing of security
+
             lifetime_ms = log_in(self.send, self.login, str(self.address))
             if lifetime_ms:
                 self.renew_s = monotonic() + lifetime_ms * uniform(*RENEWED_AFTER) / 1000

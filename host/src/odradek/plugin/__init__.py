@@ -18,20 +18,10 @@ A plugin, which may be a module, a file, or the object or class here:
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from odradek.plugin.authorizer import (
-    AclOperation,
-    AclPermission,
-    Action,
-    Authorizer,
-    Decision,
-    PatternType,
-    ResourceType,
-)
-from odradek.plugin.client_quota import ABSENT, DEFAULT, ClientQuotaEntity, ClientQuotaType, ConfigEntityType
+from odradek.bounds.first_use import on_first_use
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
 from odradek.plugin.context_labels import (
     CLIENT_LABELS,
     CLUSTER_NAME,
@@ -39,32 +29,51 @@ from odradek.plugin.context_labels import (
     DEFAULT_LABELS,
     context_labels,
 )
-from odradek.plugin.hookspecs import hookimpl
-from odradek.plugin.label_names import distinct_names, label_name
-from odradek.plugin.later import LABELS_MISSING, Invalidates, Later
-from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
-from odradek.plugin.protocols import (
-    LAG_SOURCE,
-    ClientQuotaCallback,
-    ClientTelemetry,
-    ClientTelemetryExporter,
-    ClientTelemetryExporterProvider,
-    ClientTelemetryReceiver,
-    Companion,
-    CountsRefusedPoints,
-    Enricher,
-    Forwarder,
-    Listens,
-    Origin,
-    Reject,
-    Reloadable,
-    RenamesLabels,
-    Retry,
-    TelemetryRecord,
-)
-from odradek.plugin.source import Intake, Receipt, Refused, Source
-from odradek.plugin.topic_writer import NotWritten, TopicWriter
+
+if TYPE_CHECKING:
+    from odradek.plugin.authorizer import (
+        AclOperation,
+        AclPermission,
+        Action,
+        Authorizer,
+        Decision,
+        PatternType,
+        ResourceType,
+    )
+    from odradek.plugin.client_quota import (
+        ABSENT,
+        DEFAULT,
+        ClientQuotaEntity,
+        ClientQuotaType,
+        ConfigEntityType,
+    )
+    from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
+    from odradek.plugin.hookspecs import hookimpl
+    from odradek.plugin.label_names import distinct_names, label_name
+    from odradek.plugin.later import LABELS_MISSING, Invalidates, Later
+    from odradek.plugin.payload import ClientTelemetryPayload
+    from odradek.plugin.principal_builder import AuthenticationContext, PrincipalBuilder
+    from odradek.plugin.protocols import (
+        LAG_SOURCE,
+        ClientQuotaCallback,
+        ClientTelemetry,
+        ClientTelemetryExporter,
+        ClientTelemetryExporterProvider,
+        ClientTelemetryReceiver,
+        Companion,
+        CountsRefusedPoints,
+        Enricher,
+        Forwarder,
+        Listens,
+        Origin,
+        Reject,
+        Reloadable,
+        RenamesLabels,
+        Retry,
+        TelemetryRecord,
+    )
+    from odradek.plugin.source import Intake, Receipt, Refused, Source
+    from odradek.plugin.topic_writer import NotWritten, TopicWriter
 
 API_VERSION: Final = 1
 """The version of this interface, which grows with each release that adds to it. A plugin that needs a version
@@ -128,3 +137,22 @@ __all__ = [
     "hookimpl",
     "label_name",
 ]
+
+# What a program or a command needs that has no plugins is imported above.
+__getattr__ = on_first_use(
+    __name__,
+    authorizer="AclOperation AclPermission Action Authorizer Decision PatternType ResourceType",
+    client_quota="ABSENT DEFAULT ClientQuotaEntity ClientQuotaType ConfigEntityType",
+    context="UNKNOWN ClientTelemetryContext ConnectionContext RequestContext",
+    hookspecs="hookimpl",
+    label_names="distinct_names label_name",
+    later="LABELS_MISSING Invalidates Later",
+    payload="ClientTelemetryPayload",
+    principal_builder="AuthenticationContext PrincipalBuilder",
+    protocols="LAG_SOURCE ClientQuotaCallback ClientTelemetry ClientTelemetryExporter "
+    "ClientTelemetryExporterProvider ClientTelemetryReceiver Companion "
+    "CountsRefusedPoints Enricher Forwarder Listens Origin Reject Reloadable "
+    "RenamesLabels Retry TelemetryRecord",
+    source="Intake Receipt Refused Source",
+    topic_writer="NotWritten TopicWriter",
+)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from odradek.broker.answering import Answering
 from odradek.broker.authorization import Authorization
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dispatch.routes import Routes
 from odradek.gateway.gateway_labels import GatewayLabels
 from odradek.gateway.pair_incidents import PairIncidents
 from odradek.gateway.path_quotas import PathQuotas
@@ -51,7 +51,7 @@ from odradek.settings.state_limit import StateLimit
 from odradek.telemetry.goodbyes import Place
 from odradek.telemetry.topology import Topology
 from odradek.waiting.clock import Clock
-from odradek.wire.declared import declared_apis
+from odradek.wire.declared import DeclaredResponses
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -138,10 +138,9 @@ class Gateway:
             if own.own_resources:
                 requests += OF_SUBSCRIPTIONS
             answering = Answering(ground.common, pushes.handling, self.rights())
-            self.dispatcher = Dispatcher(answering, load_handlers(*requests))
+            self.dispatcher = Dispatcher(answering, Routes(*requests))
             self.answers = TelemetryAnswers(self.dispatcher, self.telemetry)
-            apis = {each.request.API_KEY: each for each in declared_apis()}
-            responses = {key: each.response for key, each in apis.items()}
+            responses = DeclaredResponses()
             self.topic_names = TopicNames(refresh)
             most = config.topology.most
             self.topology = Topology(most, self.topic_names.name_of) if most else None

@@ -7,7 +7,7 @@ acknowledged.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from odradek.broker.broker import Broker, make_groups
 from odradek.broker.broker_settings import Endpoint
 from odradek.broker.connection_uses import ConnectionUses
 from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.broker.dispatch.routes import Route, Routes
 from odradek.broker.told_members import expulsion_teller
 from odradek.gateway.observation.settings import Observe
 from odradek.gateway.telemetry_settings import SubscriptionSource
@@ -50,6 +50,7 @@ from odradek.telemetry.goodbyes import places
 from odradek.telemetry.topology import Topology
 from odradek.waiting.clock import Clock
 from odradek.waiting.deferred import offload_inline
+from odradek.wire.declared import DeclaredResponses
 
 GUARDED = GuardedAuthorizer | BuiltPrincipals
 
@@ -77,7 +78,7 @@ class Host:
         *,
         recover_metadata: bool = False,
         failed: Callable[[str], None] = lambda _reason: None,
-        dispatcher: Callable[[Broker, dict[int, Route]], Dispatcher] = Dispatcher,
+        dispatcher: Callable[[Broker, Mapping[int, Route]], Dispatcher] = Dispatcher,
     ) -> None:
         self.config = config
         self.spine = spine = Spine(config, clock)
@@ -100,7 +101,7 @@ class Host:
         self.listeners = self.ground.listeners
         with self.ground.storage.closed_on_error():
             self.make_broker()
-            self.dispatcher = dispatcher(self.broker, load_handlers())
+            self.dispatcher = dispatcher(self.broker, Routes())
             self.make_listeners(principals)
 
     def make_broker(self) -> None:
@@ -213,8 +214,7 @@ class Host:
         from odradek.programs.observation import observation_of
 
         settings = replace(config.gateway.own_telemetry.observation, observe=config.observation.observe)
-        responses = {key: route.response for key, route in self.dispatcher.routes.items()}
-        found = observation_of(settings, self.pushes, responses, name_of=self.name_of)
+        found = observation_of(settings, self.pushes, DeclaredResponses(), name_of=self.name_of)
         if found is None:
             return Channel, []
         return partial(ObservedChannel, observer=found.observation), [found.part]

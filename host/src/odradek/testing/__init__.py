@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from odradek.bounds.first_use import on_first_use
+from odradek.bounds.first_use import few_collections, on_first_use
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,8 @@ def host(
         A context manager that yields a `RunningHost`. Entering it raises ConfigError for an invalid key or
         value, and for a plugin that cannot be used.
     """
-    from odradek.testing.host_context import HostContext
-    from odradek.testing.host_security import HostSecurity
+    with few_collections():
+        from odradek.testing.host_context import HostContext
+        from odradek.testing.host_security import HostSecurity
 
     return HostContext(config, clock, data_dir, plugins, HostSecurity(tls, users or {}, acls), brokers)

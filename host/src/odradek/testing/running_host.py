@@ -14,7 +14,8 @@ import odradek
 from odradek.broker.broker import Broker
 from odradek.broker.broker_settings import Endpoint
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
-from odradek.broker.dispatch.routes import Route, load_handlers
+from odradek.broker.dispatch.routes import Route
+from odradek.broker.dispatch.served import SERVED
 from odradek.client.users import new_credential
 from odradek.hosting.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
 from odradek.hosting.plugin_watch import PluginWatch
@@ -83,7 +84,7 @@ class RunningHost(HostThread):
         """The names of the plugins that are active."""
         self.security = security or HostSecurity()
         self.arrivals = Arrivals(self.what_came)
-        self.requests = RequestLog(self.arrivals, [api_name(key) for key in load_handlers()])
+        self.requests = RequestLog(self.arrivals, [api_name(key) for key in SERVED])
         """The newest requests of all clients."""
         self.telemetry = TelemetryLog(self.arrivals, SystemClock().now_ms if clock is None else None)
         """The pushes of all clients."""
@@ -106,7 +107,7 @@ class RunningHost(HostThread):
         if self.virtual_clock is not None:
             self.virtual_clock.drive(self)
 
-    def watched(self, broker: Broker, routes: dict[int, Route]) -> WatchedDispatcher:
+    def watched(self, broker: Broker, routes: Mapping[int, Route]) -> WatchedDispatcher:
         """The dispatcher of a host, which records requests and applies faults."""
         return WatchedDispatcher(broker, routes, self.requests, self.telemetry, self.faults)
 

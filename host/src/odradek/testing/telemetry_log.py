@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.testing.arrivals import Arrivals, Arrived, ArrivedList, NothingCame
-from odradek.testing.conformance import ConformanceReport, Handshake, Observation, Pushed, conformance_report
+from odradek.testing.conformance import Handshake, Pushed
 from odradek.testing.data_points import DataPoint, data_points
 from odradek.testing.fault import Fault, error_code
 from odradek.wire.error_code import ErrorCode
@@ -22,6 +23,9 @@ from odradek.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsResponse,
 )
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+if TYPE_CHECKING:
+    from odradek.testing.conformance import ConformanceReport
 
 __tracebackhide__ = True  # pytest shows where the test waits, not these frames
 
@@ -190,6 +194,8 @@ class TelemetryLog:
         if not found:
             raise NothingCame("\n".join([f"nothing from client {client_id}", *self.arrivals.explain()]))
         until_ms = None if self.now_ms is None else self.now_ms()
+        from odradek.testing.conformance import Observation, conformance_report  # few tests ask for it
+
         seen = Observation(exchanges=found, timed=self.now_ms is not None, until_ms=until_ms)
         return conformance_report(client_id, seen)
 

@@ -5,7 +5,7 @@ It wraps the host's handlers, so the host itself needs no code for tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -36,7 +36,7 @@ class WatchedDispatcher(Dispatcher):
     def __init__(
         self,
         broker: Broker,
-        routes: dict[int, Route],
+        routes: Mapping[int, Route],
         requests: RequestLog,
         telemetry: TelemetryLog,
         faults: list[Fault],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 # fmt: off
@@ -30,8 +31,14 @@ NAMES: Final = (
 )
 # fmt: on
 """By API key (Kafka 4.4)."""
+INNER_CAPITAL: Final = re.compile("(?<!^)(?=[A-Z])")
 
 
 def api_name(api_key: int) -> str:
     """The name of an API; its key as text if Kafka 4.4 does not have it."""
     return NAMES[api_key] if 0 <= api_key < len(NAMES) else str(api_key)
+
+
+def module_name(api_key: int) -> str:
+    """The file of an API: of its messages in ``wire/messages``, of its handler in ``broker/handlers``."""
+    return INNER_CAPITAL.sub("_", NAMES[api_key]).lower()

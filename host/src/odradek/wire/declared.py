@@ -1,34 +1,38 @@
-"""All messages that are declared, as a table."""
+"""The responses that are declared, as a table."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from odradek.wire import messages
+from odradek.wire.api_names import NAMES, module_name
 
 REQUEST, RESPONSE = "Request", "Response"
 
 
-class DeclaredApi(NamedTuple):
-    """One API."""
+class DeclaredResponses(Mapping[int, type[Any]]):
+    """The class of each response, by API key. It is imported when it is asked for."""
 
-    name: str
-    request: type[Any]
-    response: type[Any]
+    def __init__(self) -> None:
+        modules = {each.name for each in pkgutil.iter_modules(messages.__path__)}
+        self.keys_of_modules = [key for key in range(len(NAMES)) if module_name(key) in modules]
 
+    def __getitem__(self, api_key: int) -> type[Any]:
+        if api_key not in self.keys_of_modules:
+            raise KeyError(api_key)
+        module = importlib.import_module(f"{messages.__name__}.{module_name(api_key)}")
+        response: type[Any] = getattr(module, NAMES[api_key] + RESPONSE)
+        return response
 
-def declared_apis() -> Iterator[DeclaredApi]:
-    """Import the declarations of all APIs."""
-    for module in pkgutil.iter_modules(messages.__path__):
-        found = vars(importlib.import_module(f"{messages.__name__}.{module.name}"))
-        for name, request in list(found.items()):
-            if name.endswith(REQUEST) and hasattr(request, "API_KEY"):
-                api = name.removesuffix(REQUEST)
-                yield DeclaredApi(api, request, response_of(request))
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.keys_of_modules)
+
+    def __len__(self) -> int:
+        return len(self.keys_of_modules)
 
 
 def response_of(request: type[Any]) -> type[Any]:

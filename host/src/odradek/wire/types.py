@@ -116,19 +116,63 @@ class EncodedElements(list[bytes]):
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class StructType(type):
-    """Makes a dataclass with slots and keyword arguments of each class."""
+    """Makes a class with slots of each declaration, and a dataclass of it at its first use.
+
+    A dataclass takes half a millisecond to make, and a program uses few of the 331 declarations.
+    """
+
+    DECLARED: dict[str, Any]
+    __dataclass_fields__: dict[str, Field[Any]]
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **api: Any) -> Any:
-        """Make the class. `dataclass` makes it again, with the slots."""
-        made: Any = super().__new__(cls, name, bases, namespace, **api)
-        return made if "__slots__" in namespace else dataclass(slots=True, kw_only=True)(made)
+        """Make the class. The defaults, which have the names of the slots, are kept for `complete`."""
+        if "__slots__" in namespace:
+            return super().__new__(cls, name, bases, namespace, **api)
+        inherited: dict[str, Any] = getattr(bases[0], "DECLARED", {"__annotations__": {}})
+        older, own = inherited["__annotations__"], namespace.setdefault("__annotations__", {})
+        declared = inherited | {each: namespace.pop(each) for each in own if each in namespace}
+        declared |= {each: namespace.get(each) for each in ("__module__", "__doc__")}
+        declared["__annotations__"] = older | own
+        slots = {"__slots__": tuple(own.keys() - older.keys()), "DECLARED": declared}
+        made = super().__new__(cls, name, bases, namespace | slots, **api)
+        if older:
+            complete(made)  # it would find the methods of the other first
+        return made
+
+    def __getattr__(cls, name: str) -> Any:
+        """Find the fields, which `dataclasses` asks for."""
+        if name != "__dataclass_fields__" or "DECLARED" not in cls.__dict__:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        complete(cls)
+        return cls.__dataclass_fields__
+
+
+def complete(cls: StructType) -> None:
+    """Give a class the fields of a dataclass, and its `__init__` with keyword arguments."""
+    made: Any = dataclass(kw_only=True, repr=False, eq=False)(type(cls.__name__, (), cls.DECLARED))
+    for name in ("__dataclass_fields__", "__dataclass_params__", "__init__"):
+        setattr(cls, name, made.__dict__[name])
 
 
 class Struct(metaclass=StructType):
     """Fields one after the other."""
 
     __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __hash__ = None  # type: ignore[assignment]  # as of every dataclass that can change
+
+    def __init__(self, **values: Any) -> None:
+        complete(type(self))
+        self.__init__(**values)  # type: ignore[misc]  # the one of its class, which is there now
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = type(self).DECLARED["__annotations__"]
+        return all(getattr(self, each) == getattr(other, each) for each in names)
+
+    def __repr__(self) -> str:
+        names = type(self).DECLARED["__annotations__"]
+        return f"{type(self).__qualname__}({', '.join(f'{each}={getattr(self, each)!r}' for each in names)})"
 
 
 class Message(Struct):

@@ -14,7 +14,7 @@ from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
-from odradek.wire.declared import declared_apis
+from odradek.wire.declared import DeclaredResponses
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.header import flexible_response_header, read_response_header
 from odradek.wire.messages.create_partitions import (
@@ -49,8 +49,7 @@ class Charged(Through):
         self.spent_ns = 0
         self.managers = QuotaManagers(QuotaConfigs(), self.clock, timer=self.clock.timer)
         self.managers.apply(entity, values)
-        apis = {each.request.API_KEY: each.response for each in declared_apis()}
-        quotas = PathQuotas(self.managers, apis)
+        quotas = PathQuotas(self.managers, DeclaredResponses())
         super().__init__(at_once=True, monotonic_ns=self.look, quotas=quotas)
 
     def look(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -48,7 +49,7 @@ def refuse_client_id(_request: Any, context: RequestContext, broker: Answering) 
 class Dispatcher:
     """Answers frames. One per host."""
 
-    def __init__(self, broker: Answering, routes: dict[int, Route]) -> None:
+    def __init__(self, broker: Answering, routes: Mapping[int, Route]) -> None:
         self.broker = broker
         self.routes = routes
         self.compiled: dict[int, CompiledRoute] = {}

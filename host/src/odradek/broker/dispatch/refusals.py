@@ -7,6 +7,7 @@ each topic, each partition of each topic, or each group.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Final
 
 from odradek.wire.declared import response_of
@@ -48,11 +49,15 @@ def refusal_of_each(request: type[Any], asked: str, answered: str, **values: Any
         values: Other fields of the elements that have the error.
     """
     response = response_of(request)
-    mirror = Mirror(element_of(response, answered), element_of(request, asked))
 
-    def refuse(request: Any, code: ErrorCode, message: str | None) -> Any:
-        same = errors(mirror.leaf, code, message) | values
-        refused = [mirror(each, same) for each in getattr(request, asked) or ()]
+    @cache  # made at the first refusal: to evaluate the annotations takes most of the import of a handler
+    def mirror() -> Mirror:
+        return Mirror(element_of(response, answered), element_of(request, asked))
+
+    def refuse(asking: Any, code: ErrorCode, message: str | None) -> Any:
+        each_as = mirror()
+        same = errors(each_as.leaf, code, message) | values
+        refused = [each_as(each, same) for each in getattr(asking, asked) or ()]
         return response(**{answered: refused}, **errors(response, code, message))
 
     return refuse

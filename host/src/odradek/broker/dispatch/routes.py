@@ -1,6 +1,6 @@
 """Which handler serves which API in which versions.
 
-A handler is a function in ``broker/handlers/<api>.py``, named after the API::
+A handler is a function in ``broker/handlers/<api>.py``, named after the API, which `served` lists::
 
     @answers(HeartbeatRequest, HeartbeatResponse)
     def heartbeat(
@@ -32,11 +32,10 @@ A handler that needs it only sometimes, or cannot say beforehand whether it chan
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, TypeVar
 
 from odradek.bounds.large_list import LargeList
@@ -44,8 +43,10 @@ from odradek.broker.answering import Answering
 from odradek.broker.dispatch.administration import SUBJECTS, audited
 from odradek.broker.dispatch.refusals import Refusal, refusal_of
 from odradek.broker.dispatch.response_elements import gathered
+from odradek.broker.dispatch.served import SERVED
 from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
+from odradek.wire.api_names import module_name
 from odradek.wire.codec import SteppedRead, reader, stepped_reader, takes_steps, writer
 from odradek.wire.declared import response_of
 from odradek.wire.parts import Parts
@@ -96,14 +97,12 @@ class Route:
 
 
 ROUTES: dict[int, Route] = {}
-"""By API key. Filled by importing the handlers; the only module-level table of the host."""
+"""By API key. Filled by importing the handlers; the only table of the host that grows."""
 
 
 def answers(
     request: type[Any],
     *,
-    versions: Versions | None = None,
-    advertised: Versions | None = None,
     refusal: Refusal | None = None,
     refuses: str | None = None,
     charge: Charge = charge_time,
@@ -114,9 +113,7 @@ def answers(
     """Register a handler.
 
     Args:
-        request: The request's declaration; its ``VERSIONS`` are served unless ``versions`` narrows them.
-        versions: The versions that are parsed.
-        advertised: The versions that ApiVersions lists, if they differ.
+        request: The request's declaration. Those of its ``VERSIONS`` are parsed that `SERVED` lists.
         refusal: Makes the response for an `ApiError`. The default refuses at the top; a response that has no
             error code there in every version needs its own, or ``refuses``.
         refuses: The array of the request whose elements are refused one by one, in ``each``.
@@ -128,15 +125,15 @@ def answers(
     response = response_of(request)
 
     def register(handler: H) -> H:
-        served = versions or request.VERSIONS
+        advertised, declared = SERVED[request.API_KEY], request.VERSIONS
         begin = handler if each is None else in_steps(handler, response, each, droppable)
         ROUTES[request.API_KEY] = Route(
             request,
             response,
             audited(begin) if request in SUBJECTS else begin,
             refusal or refusal_of(request, refuses, each, **refused),
-            served,
-            advertised or served,
+            Versions(max(advertised.first, declared.first), min(advertised.last, declared.last)),
+            advertised,
             charge,
         )
         return handler
@@ -155,19 +152,28 @@ def in_steps(handler: Handler, response: type[Any], each: str, droppable: bool) 
     return begin
 
 
-def load_handlers(*requests: type[Any]) -> dict[int, Route]:
-    """Import the handlers of some requests, or all handlers; return the table of their routes."""
-    import_handlers(frozenset(each.__module__.rpartition(".")[2] for each in requests))
-    return {each.API_KEY: ROUTES[each.API_KEY] for each in requests} or ROUTES
+class Routes(Mapping[int, Route]):
+    """The routes of some APIs, by key. Each handler is imported when its route is asked for.
 
+    Args:
+        requests: The classes of their requests; none for all APIs that are served.
+    """
 
-@cache
-def import_handlers(wanted: frozenset[str]) -> None:
-    """Import the modules of handlers with these names; all of them if there are none."""
-    package = importlib.import_module("odradek.broker.handlers")
-    for module in pkgutil.iter_modules(package.__path__):
-        if not wanted or module.name in wanted:
-            importlib.import_module(f"{package.__name__}.{module.name}")
+    def __init__(self, *requests: type[Any]) -> None:
+        self.served = frozenset(each.API_KEY for each in requests) or SERVED.keys()
+
+    def __getitem__(self, api_key: int) -> Route:
+        if api_key not in self.served:
+            raise KeyError(api_key)
+        if api_key not in ROUTES:
+            importlib.import_module(f"odradek.broker.handlers.{module_name(api_key)}")
+        return ROUTES[api_key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.served)
+
+    def __len__(self) -> int:
+        return len(self.served)
 
 
 SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)

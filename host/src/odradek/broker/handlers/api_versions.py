@@ -28,7 +28,8 @@ from __future__ import annotations
 import re
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routes import ROUTES, answers
+from odradek.broker.dispatch.routes import answers
+from odradek.broker.dispatch.served import SERVED
 from odradek.broker.dispatch.throttling import charge_if_known
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
@@ -58,7 +59,7 @@ def refuse(_request: ApiVersionsRequest | None, code: ErrorCode, _message: str |
 
 def listing(api_key: int) -> ApiVersion:
     """The row of one API."""
-    versions = ROUTES[api_key].advertised
+    versions = SERVED[api_key]
     return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
 
 
@@ -79,9 +80,7 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
     ):
         return refuse(request, ErrorCode.REBOOTSTRAP_REQUIRED, None)
     return ApiVersionsResponse(
-        api_keys=[
-            listing(key) for key in sorted(ROUTES) if broker.wants_telemetry or key not in TELEMETRY_KEYS
-        ],
+        api_keys=[listing(key) for key in SERVED if broker.wants_telemetry or key not in TELEMETRY_KEYS],
         supported_features=[
             SupportedFeatureKey(
                 name=feature.name, min_version=feature.min_version, max_version=feature.max_version

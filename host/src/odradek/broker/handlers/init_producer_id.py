@@ -28,13 +28,12 @@ from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from odradek.wire.types import between
 
 UNKNOWN = -1
 FENCED_VERSION = 4
 
 
-@answers(InitProducerIdRequest, versions=between(0, 5), producer_id=-1, producer_epoch=-1)
+@answers(InitProducerIdRequest, producer_id=-1, producer_epoch=-1)
 def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext, broker: Broker
 ) -> InitProducerIdResponse:

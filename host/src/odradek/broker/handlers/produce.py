@@ -65,7 +65,6 @@ from odradek.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from odradek.wire.types import between
 from odradek.wire.uuid_text import uuid_text
 
 ProduceAnswer = ProduceResponse | None
@@ -106,7 +105,7 @@ def refusal_of(index: int, error: ApiError, log: PartitionLog) -> PartitionProdu
     return response
 
 
-@answers(ProduceRequest, advertised=between(0, 13), refusal=refuse, charge=charge_produce)
+@answers(ProduceRequest, refusal=refuse, charge=charge_produce)
 def produce(
     request: ProduceRequest, context: RequestContext, broker: Broker
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:

@@ -82,11 +82,11 @@ class Openings:
     """
 
     def __init__(self, responses: Mapping[int, type[Any]]) -> None:
-        self.responses = {**OTHER_RESPONSES, **responses}
+        self.responses = responses
 
     def find(self, api_key: int, version: int) -> Walk | None:
         """The walk over a response; None if it has neither field there, or is not known."""
-        response = self.responses.get(api_key)
+        response = self.responses.get(api_key) or OTHER_RESPONSES.get(api_key)
         if response is None or version not in response.VERSIONS:
             return None
         return opening_walk(response, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
