@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.dispatch.routes import Routes
+from odradek.broker.dispatch.served import SERVED
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -73,7 +74,7 @@ def test_produce_appends(client: BrokerClient, version: int) -> None:
     assert client.broker.topics.log(TOPIC, 0).log_end_offset == 1
 
 
-@pytest.mark.parametrize("version", range(ROUTES[0].advertised.first, ROUTES[0].versions.first))
+@pytest.mark.parametrize("version", range(SERVED[0].first, ROUTES[0].versions.first))
 def test_produce_that_is_advertised_and_not_served_closes_the_connection(
     client: BrokerClient, version: int
 ) -> None:
@@ -146,7 +147,7 @@ def test_api_versions_lists_every_route(client: BrokerClient, version: int) -> N
 
     listed = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
     assert response.error_code == ErrorCode.NONE
-    assert listed == {key: (route.advertised.first, route.advertised.last) for key, route in ROUTES.items()}
+    assert listed == {key: (each.first, each.last) for key, each in SERVED.items()}
     known = "test" if version >= 3 else "unknown"
     assert client.connection.client_software_name == known
 
@@ -245,7 +246,7 @@ def test_get_and_push_telemetry_reach_a_receiver(client: BrokerClient) -> None:
 
 @pytest.mark.parametrize("key", sorted(ROUTES.keys() - {ApiVersionsRequest.API_KEY}))
 def test_a_version_above_the_range_closes_the_connection(client: BrokerClient, key: int) -> None:
-    above = ROUTES[key].advertised.last + 1
+    above = SERVED[key].last + 1
     frame = request_header(RequestHeader(key, above, 1, "new"), flexible=True)
 
     with pytest.raises(WireError, match="unsupported version"):

@@ -138,7 +138,7 @@ __all__ = [
     "label_name",
 ]
 
-# What a program or a command needs that has no plugins is imported above.
+# A program without plugins needs only what is imported above.
 __getattr__ = on_first_use(
     __name__,
     authorizer="AclOperation AclPermission Action Authorizer Decision PatternType ResourceType",

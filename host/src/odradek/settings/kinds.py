@@ -46,7 +46,7 @@ class Kind(Protocol):
 
     @property
     def metavar(self) -> str:
-        """What stands for a value in the help of a command, such as ``FILE``. A list has that of an item."""
+        """The placeholder of a value, or of an item of a list, in the help of a command: ``FILE``."""
 
     def read(self, table: PluginConfig, key: str) -> Any:
         """Return the value of a key that the table has.

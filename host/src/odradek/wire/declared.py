@@ -19,20 +19,20 @@ class DeclaredResponses(Mapping[int, type[Any]]):
 
     def __init__(self) -> None:
         modules = {each.name for each in pkgutil.iter_modules(messages.__path__)}
-        self.keys_of_modules = [key for key in range(len(NAMES)) if module_name(key) in modules]
+        self.declared = frozenset(key for key in range(len(NAMES)) if module_name(key) in modules)
 
     def __getitem__(self, api_key: int) -> type[Any]:
-        if api_key not in self.keys_of_modules:
+        if api_key not in self.declared:
             raise KeyError(api_key)
         module = importlib.import_module(f"{messages.__name__}.{module_name(api_key)}")
         response: type[Any] = getattr(module, NAMES[api_key] + RESPONSE)
         return response
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.keys_of_modules)
+        return iter(self.declared)
 
     def __len__(self) -> int:
-        return len(self.keys_of_modules)
+        return len(self.declared)
 
 
 def response_of(request: type[Any]) -> type[Any]:

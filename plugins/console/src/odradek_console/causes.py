@@ -160,7 +160,7 @@ def begun_together(clients: list[tuple[ClientRow, TroubleRow]]) -> list[tuple[Cl
 
 
 def values_of(row: ClientRow, key: str) -> tuple[str, ...]:
-    """What a client may have in common with others."""
+    """The values by which a client may be like others."""
     return row.brokers if key == BROKER else (OF_CLIENT[key](row),)
 
 

@@ -17,7 +17,7 @@ MOST_NAMED: Final = 5
 
 
 class Trouble(StrEnum):
-    """What may be wrong with a gateway or a host."""
+    """The kinds of trouble of a gateway or a host."""
 
     DOWN = "down"
     LOST = "lost"
@@ -69,7 +69,7 @@ class ProgramRow(JsonRow):
 
     @property
     def trouble(self) -> Trouble | None:
-        """What is wrong with it."""
+        """Its trouble; None if it has none."""
         if self.program and self.state not in (UP, NOT_ASKED):
             return Trouble.DOWN
         return Trouble.LOST if self.lost else None

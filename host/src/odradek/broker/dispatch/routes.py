@@ -71,9 +71,7 @@ class Route:
     handler: Handler
     refusal: Refusal
     versions: Versions
-    """The versions that are parsed."""
-    advertised: Versions
-    """The versions that ApiVersions lists. May be wider: clients infer features from it."""
+    """The versions that are parsed. `SERVED` may have more: clients infer features from those listed."""
     charge: Charge
     """How a request is charged while quotas are set."""
 
@@ -125,15 +123,14 @@ def answers(
     response = response_of(request)
 
     def register(handler: H) -> H:
-        advertised, declared = SERVED[request.API_KEY], request.VERSIONS
+        listed, declared = SERVED[request.API_KEY], request.VERSIONS
         begin = handler if each is None else in_steps(handler, response, each, droppable)
         ROUTES[request.API_KEY] = Route(
             request,
             response,
             audited(begin) if request in SUBJECTS else begin,
             refusal or refusal_of(request, refuses, each, **refused),
-            Versions(max(advertised.first, declared.first), min(advertised.last, declared.last)),
-            advertised,
+            Versions(max(listed.first, declared.first), min(listed.last, declared.last)),
             charge,
         )
         return handler

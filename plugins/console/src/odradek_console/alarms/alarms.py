@@ -95,7 +95,7 @@ class Alarms:
         return [message for key in known for message in self.due(key, now_ms)]
 
     def of_programs(self, programs: Iterable[ProgramRow], now_ms: int) -> Iterator[tuple[Key, Alarm]]:
-        """What is wrong with gateways and hosts. Those that begin before an alarm is told belong to it."""
+        """The alarms about gateways and hosts. One joins the alarm of its trouble that is not told yet."""
         for trouble, rows in problems(programs).items():
             known = {key: each for key, each in self.going_on.items() if key[:2] == (PROGRAM, trouble)}
             settling = (key for key, each in known.items() if not each.is_told)

@@ -253,7 +253,7 @@ class Lags:
 def told_in(
     payloads: list[bytes],
 ) -> tuple[tuple[str, ...], Mapping[str, Mapping[Labels, float]], Mapping[str, float]]:
-    """What a report is about, see `Report.names`; the values of its group, and those of its client."""
+    """The names of a report (see `Report.names`), the values of its group, and those of its client."""
     values = defaultdict[str, dict[Labels, float]](dict)
     reader, names = dict[str, float](), tuple[str, ...]()
     for name, labels, value in points(payloads):
